@@ -26,9 +26,9 @@ _CERTAIN = (
 
 @cache
 def _shaped() -> LinearPattern:
-    from receipts.emit.secret_forms import FORMS
+    from receipts.emit.secrets import TOKEN_FORMS
 
-    forms = "|".join((*(form for _, form in FORMS), _ADDRESS))
+    forms = "|".join((*(form for _, form in TOKEN_FORMS), _ADDRESS))
     return compile_linear(forms.replace(r"\Z", r"\z"))  # RE2 writes the end of the text so
 
 

@@ -44,9 +44,9 @@ def command(session: Session, journal: str, path: str | None, logs: tuple[str, .
     refused, unless the run is stuck in a step and --outcome hang is given; its process is left alone. Exit codes: 0
     written, 2 not a journal, the run is still going, or the call is wrong.
     """
-    from receipts.emit import parts
+    from receipts.emit import document
     from receipts.emit.files import receipt_path
-    from receipts.emit.recover import blame
+    from receipts.emit.recovery import blame
     from receipts.publish.recorded import recovered
     from receipts.workflows.recorded import blamed, check, read
 
@@ -57,7 +57,7 @@ def command(session: Session, journal: str, path: str | None, logs: tuple[str, .
         blame(record, outcome, {**record.failure, **failure})
     meant = Path(record.head["out"])
     target = Path(path) if path is not None else Path(journal).parent / meant.name
-    raw = "".join(parts.pieces(record)).encode()
+    raw = "".join(document.file_text(record)).encode()
     if record.place.world == 1:
         check(raw, journal)
     elif path is not None and not target.name.endswith(".part.json"):

@@ -47,7 +47,7 @@ class Launcher:
 
     def here(self, attempt: Attempt) -> Ended:
         """Run it here, and give how it ended here."""
-        from receipts.emit.cgroup import oom_kills
+        from receipts.emit.termination import oom_kills
         from receipts.questions.plan import parse_plan
         from receipts.receipt import read
         from receipts.workflows.run.child import run, started
@@ -86,7 +86,7 @@ class Launcher:
     @property
     def killed_by_kernel(self) -> bool:
         """Whether the kernel's out-of-memory killer has been at work since the last command began."""
-        from receipts.emit.cgroup import more_kills
+        from receipts.emit.termination import more_kills
 
         return bool(self._kills) and more_kills(self._kills) > 0
 
@@ -172,7 +172,7 @@ def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
 
 def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
     """The receipt of its parts and journals."""
-    from receipts.emit import parts
+    from receipts.emit import document
     from receipts.workflows.recorded import blamed, merge_files, read
 
     written = sorted(place.glob("*.part.json"))
@@ -184,7 +184,7 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
             return dict(merge_files([str(item) for item in (*written, *journals)]).tree)
         record = read(str(journals[0]))
         blamed(record, [str(item) for item in logs])
-        tree: dict[str, Any] = json.loads("".join(parts.pieces(record)))
+        tree: dict[str, Any] = json.loads("".join(document.file_text(record)))
     except (ReceiptsError, UsageError):
         return None
     return tree

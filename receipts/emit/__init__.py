@@ -7,7 +7,7 @@ Importing it imports no framework, and nothing of the engine. ``docs/recorder.md
 
 from __future__ import annotations
 
-from receipts.emit.missing import UnstatedFact
+from receipts.emit.contract import UnstatedFact
 from receipts.emit.recorder import Recorder
 
 __all__ = ["Recorder", "UnstatedFact"]

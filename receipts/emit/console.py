@@ -1,17 +1,56 @@
-"""What the recorder says on standard error: faults on the first day, and at the end what was written and is missing."""
+"""How the recorder reports: a fault becomes a note and never an exception in the job; lines on standard error.
+
+Standard error has faults on the first day, and at the end what was written and is missing.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+from functools import wraps
 
-from receipts.emit import files, place
-from receipts.emit.missing import summary
+from receipts.emit import files, identity
+from receipts.emit.contract import unstated_summary
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from receipts.emit.missing import UnstatedFact
-    from receipts.emit.record import RunRecord
+    from collections.abc import Callable
+    from typing import Any, ParamSpec
+
+    from receipts.emit.contract import UnstatedFact
+    from receipts.emit.run_record import RunRecord
+
+
+if TYPE_CHECKING:
+    Given = ParamSpec("Given")
+
+
+def fault(note: Callable[[str], None], where: str, error: BaseException) -> None:
+    """Note an error. It may be unable to say its own text, and the note may fail as what it is about did."""
+    kind = type(error).__name__
+    try:
+        note(f"{where}: {kind}: {error}")
+    except Exception:
+        try:
+            note(f"{where}: {kind}")
+        except Exception:
+            return
+
+
+def guarded(method: Callable[Given, None]) -> Callable[Given, None]:
+    """A method whose faults become notes: training goes on. Its object takes them by `_fault(where, error)`."""
+
+    @wraps(method)
+    def call(*given: Given.args, **named: Given.kwargs) -> None:
+        try:
+            method(*given, **named)
+        except Exception as error:
+            owner: Any = given[0]
+            owner._fault(method.__name__, error)
+
+    return call
+
 
 MAX_WARNINGS = 20
 
@@ -41,7 +80,7 @@ class Console:
 
     def without_steps(self) -> None:
         """That there is no receipt, and why; a worker of the job is silent."""
-        if not place.helper():
+        if not identity.helper():
             self.say(
                 "no step ended, so there is no receipt: put `with rec.step(tokens=…):` around each step; "
                 "a run without steps is of another kind than training"
@@ -59,7 +98,7 @@ class Console:
         self.say(f"wrote {path} ({steps}); next: receipts check {path}")
         if open_facts and record.outcome == "ok":
             self.say(f"lane {record.head['lane']} asks for {len(open_facts)} facts that nobody stated:")
-            for line in summary(open_facts):
+            for line in unstated_summary(open_facts):
                 self.say(f"  {line}")
 
     def __repr__(self) -> str:

@@ -1,4 +1,8 @@
-"""From a record to the receipt's tree, and from a tree to bytes; the same record gives the same bytes."""
+"""From a record to the receipt's tree, or to one rank's part of it, and from a tree to bytes.
+
+The same record gives the same bytes. A part is what a rank would have put into a receipt, with its place among the
+ranks.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,14 @@ from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, contract
 from receipts.emit.facts import CALLER, RECORDER
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
     from receipts.emit.losses import ScalarSeries
-    from receipts.emit.record import RunRecord
+    from receipts.emit.run_record import RunRecord
+
 
 MAX_STEPS = 100_000
 SECTIONS = (
@@ -64,7 +70,7 @@ class WallSeconds(Seconds):
             yield (wall + 50) // 100 / 1e7
 
 
-def tree(record: RunRecord) -> dict[str, Any]:
+def receipt_tree(record: RunRecord) -> dict[str, Any]:
     """The receipt of a record as nested objects, in the order of the schema. What nobody stated is absent."""
     _state_run(record)
     _state_measurement(record)
@@ -73,11 +79,11 @@ def tree(record: RunRecord) -> dict[str, Any]:
     receipt: dict[str, Any] = {"schema_version": contract().schema_version}
     for path in contract().leaves:
         if path in facts.values:
-            put(receipt, path.split("."), facts.values[path])
+            put_leaf(receipt, path.split("."), facts.values[path])
     for name, entries in facts.maps.items():
         if entries or name in INPUT_MAPS:
             ordered = {key: entries[key] for key in sorted(entries, key=lambda key: (key != "complete", key))}
-            put(receipt, name.split("."), ordered)
+            put_leaf(receipt, name.split("."), ordered)
     if facts.files:
         receipt.setdefault("inputs", {})["files"] = facts.files
     measured = receipt.setdefault("measurement", {})
@@ -112,12 +118,12 @@ def sources(record: RunRecord) -> dict[str, str]:
         inside = [source for path, source in stated.items() if path.startswith(f"{name}.")]
         if inside:
             usual[f"{name}.*"] = max(sorted(set(inside)), key=inside.count)
-    named = {path: source for path, source in stated.items() if source != usual.get(_any(path), CALLER)}
+    named = {path: source for path, source in stated.items() if source != usual.get(_map_entries(path), CALLER)}
     both = {path: source for path, source in (usual | named).items() if source != CALLER or path not in usual}
     return dict(sorted(both.items())[:MAX_SOURCES])
 
 
-def _any(path: str) -> str:
+def _map_entries(path: str) -> str:
     return f"{path.partition('.')[0]}.*"
 
 
@@ -146,10 +152,10 @@ def sealed(receipt: dict[str, Any]) -> Iterator[str]:
     import hashlib
 
     whole = hashlib.sha256()
-    for piece in text(receipt):
+    for piece in tree_text(receipt):
         whole.update(piece.encode())
     receipt["run"]["recorded"]["digest"] = whole.hexdigest()
-    yield from text(receipt)
+    yield from tree_text(receipt)
 
 
 def chips(record: RunRecord) -> list[dict[str, Any]]:
@@ -162,7 +168,7 @@ def chips(record: RunRecord) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row.get("chip", row.get("device", 0)), order.index(row["phase"])))
 
 
-def put(node: dict[str, Any], keys: list[str], value: Any) -> None:
+def put_leaf(node: dict[str, Any], keys: list[str], value: Any) -> None:
     """Set a value below nested objects, which are made where they are not."""
     for key in keys[:-1]:
         node = node.setdefault(key, {})
@@ -253,7 +259,7 @@ def _state_failure(record: RunRecord) -> None:
         facts.put(f"failure.{name}", secrets.redact(value) if isinstance(value, str) else value, RECORDER)
 
 
-def text(node: dict[str, Any]) -> Iterator[str]:
+def tree_text(node: dict[str, Any]) -> Iterator[str]:
     """The document in pieces, indented, with lists of plain values on one line, and a line end."""
     yield from _pieces(node, "")
     yield "\n"
@@ -303,3 +309,32 @@ def _wide(value: list[Any]) -> bool:
 
 def _plain(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+PART_VERSION = 1
+
+
+def rank_part(record: RunRecord) -> dict[str, Any]:
+    """The part of a record: not a receipt, so that no rank's numbers can be taken for the launch's."""
+    tree = receipt_tree(record)
+    return {
+        "receipts_part": PART_VERSION,
+        "launch": record.head["launch"],
+        "rank": record.place.rank,
+        "world": record.place.world,
+        "local_rank": record.place.local_rank,
+        "host": record.place.host,
+        "device": record.failure.get("device"),
+        "journal": record.journal,
+        "sources": sources(record),
+        "receipt": tree,
+    }
+
+
+def file_text(record: RunRecord) -> Iterator[str]:
+    """What a finished record is written as: the receipt of a lone process, the part of one rank of many."""
+    if record.place.world > 1:
+        return tree_text(rank_part(record))
+    tree = receipt_tree(record)
+    journals = [record.journal] if record.journal else []
+    return sealed(counted(tree, RECORDER, journals, sources(record)))

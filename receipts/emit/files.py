@@ -1,18 +1,58 @@
-"""Where receipt, part and journal lie, and how a document is written: whole or not at all, and over nothing."""
+"""Where receipt, part and journal lie, who may read them, and how a document is written.
+
+A document is written whole or not at all, and over nothing. A store, its evidence, a backup and a journal are private:
+their owner's alone, or the group's for whom somebody shared the folder. A folder that its group may write, or with the
+setgid bit, was shared by intent, and a new file in it follows. A sticky folder such as /tmp is everybody's.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from receipts.emit.place import ProcessRank
+    from receipts.emit.identity import ProcessRank
+
+
+_PRIVATE = 0o700
+
+
+def file_mode(folder: str | os.PathLike[str]) -> int:
+    """The mode of a file that is made in a folder."""
+    return _shared_bits(folder) & 0o666
+
+
+def make_folder(folder: str | os.PathLike[str]) -> None:
+    """Make a folder, and those above that are missing; one that exists stays as it is. Raises OSError."""
+    folder = os.path.abspath(folder)
+    if os.path.isdir(folder):
+        return
+    above = os.path.dirname(folder)
+    make_folder(above)
+    try:
+        os.mkdir(folder, _PRIVATE)
+    except FileExistsError:  # another process was faster, or it is a file
+        if not os.path.isdir(folder):
+            raise
+        return
+    if (mode := _shared_bits(above)) != _PRIVATE:
+        os.chmod(folder, mode | stat.S_IMODE(os.stat(folder).st_mode) & stat.S_ISGID)
+
+
+def _shared_bits(folder: str | os.PathLike[str]) -> int:
+    """The bits of a folder that a group shares, without writing by everybody; else its owner's alone."""
+    mode = stat.S_IMODE(os.stat(folder).st_mode)
+    sticky, shared = mode & stat.S_ISVTX, mode & (stat.S_IWGRP | stat.S_ISGID)
+    return mode & 0o775 | _PRIVATE if shared and not sticky else _PRIVATE
+
 
 RECEIPT = "run.json"
-LARGEST_DIGESTED = 1 << 28
+MAX_DIGESTED_BYTES = 1 << 28
 
 
 def receipt_path(out: str, launch: str, place: ProcessRank) -> str:
@@ -79,14 +119,16 @@ def claim(temporary: str, target: str) -> bool:
         return True
 
 
-def digest(rows: list[dict[str, Any]], tell: Callable[[list[Any]], None], fault: Callable[[str], None]) -> None:
+def digest_evidence(
+    rows: list[dict[str, Any]], tell: Callable[[list[Any]], None], fault: Callable[[str], None]
+) -> None:
     """Give rows of evidence whose file lies here its SHA-256; ``tell`` hears of each, ``fault`` of one too large."""
     for row in rows:
         uri = row.get("uri")
         if row.get("sha256") or not uri or "://" in uri or not os.path.isfile(uri):
             continue
         size = os.path.getsize(uri)
-        if size > LARGEST_DIGESTED:
+        if size > MAX_DIGESTED_BYTES:
             fault(f"{uri} has {size} bytes and was not digested; state its sha256")
             continue
         row["sha256"] = sha256(uri)

@@ -20,7 +20,7 @@ import os
 import struct
 from binascii import crc32
 
-from receipts.emit.modes import file_mode
+from receipts.emit.files import file_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

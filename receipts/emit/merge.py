@@ -1,19 +1,116 @@
-"""Parts of ranks to one receipt: rows of every chip, the slowest rank of every step, and who is missing or disagrees.
+"""Parts of ranks, read from their files, to one receipt: rows of every chip, the slowest rank of every step.
 
-The same parts give the same bytes, in whatever order they are named.
+A part comes from its file, or from the journal of a rank that could not write one. The same parts give the same bytes,
+in whatever order they are named; ranks that are missing, and values that ranks disagree on, are noted.
 """
 
 from __future__ import annotations
 
-from receipts.emit import across_ranks, document, ending, failures
+import json
+
+from receipts.emit import document, ending, journal, rank_join, recovery
 from receipts.emit.contract import contract
 from receipts.emit.facts import MAX_FILES, RECORDER
-from receipts.emit.part_file import RankPart, UnmergeableParts
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
+
+    from receipts.emit.run_record import RunRecord
+
+
+MAX_PART_BYTES, MAX_PART_OBJECTS = 16 << 20, 250_000  # of a receipt, which a part is of
+MAX_PARTS = 100_000
+
+
+class RankPart:
+    """One rank's part, with the file that it came from."""
+
+    __slots__ = ("device", "host", "journal", "launch", "local_rank", "rank", "receipt", "source", "sources", "world")
+
+    def __init__(self, tree: Mapping[str, Any], source: str) -> None:
+        self.source = source
+        self.launch: str = tree["launch"]
+        self.rank: int = tree["rank"]
+        self.world: int = tree["world"]
+        self.local_rank: int = tree["local_rank"]
+        self.host: str = tree["host"]
+        self.device: int | None = tree.get("device")
+        self.journal: str = tree.get("journal") or ""
+        self.sources: dict[str, str] = tree.get("sources") or {}
+        self.receipt: dict[str, Any] = tree["receipt"]
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """Section ``run`` of the part."""
+        section: dict[str, Any] = self.receipt["run"]
+        return section
+
+    def __repr__(self) -> str:
+        return f"RankPart(rank={self.rank}, world={self.world}, source={self.source!r})"
+
+
+class UnmergeableParts(Exception):
+    """Parts that make no launch; ``lines`` say of each which it is and why."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.lines = tuple(lines)
+        super().__init__("\n".join(lines))
+
+
+def load_part(path: str, ended: Callable[[RunRecord], None] | None = None) -> RankPart:
+    """A part from its file, or from the journal of a rank that could not write one. Raises Refused, OSError.
+
+    ``ended`` is called with a journal's record, so that a caller may know better how it ended.
+    """
+    with open(path, "rb") as stream:
+        start = stream.read(2)
+    if start == journal.MARK:
+        try:
+            record = recovery.recover(path)
+        except recovery.NotAJournal as error:
+            raise UnmergeableParts([f"{path}: {error}"]) from None
+        if recovery.running(record):
+            raise UnmergeableParts(
+                [f"{path}: its process {record.head['process']} is still running; merge when it has ended"]
+            )
+        if ended is not None:
+            ended(record)
+        return RankPart(document.rank_part(record), path)
+    return RankPart(_part_tree(path), path)
+
+
+def _part_tree(path: str) -> dict[str, Any]:
+    with open(path, "rb") as stream:
+        raw = stream.read(MAX_PART_BYTES + 1)
+    if len(raw) > MAX_PART_BYTES or raw.count(b"[") + raw.count(b"{") > MAX_PART_OBJECTS:
+        raise UnmergeableParts(
+            [f"{path}: it is larger than {MAX_PART_BYTES >> 20} MiB or has more than {MAX_PART_OBJECTS} objects"]
+        )
+    try:
+        tree = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UnmergeableParts([f"{path}: this is not JSON: {error}; was it written whole?"]) from None
+    if not isinstance(tree, dict):
+        raise UnmergeableParts([f"{path}: this is no part"])
+    if "receipts_part" not in tree:
+        what = "a whole receipt, of one process alone" if "schema_version" in tree else "no part of a launch"
+        raise UnmergeableParts([f"{path}: this is {what}; name the files that end in .part.json or .journal"])
+    if tree["receipts_part"] != document.PART_VERSION:
+        raise UnmergeableParts([f"{path}: it is a part of version {tree['receipts_part']}; upgrade frontier-receipts"])
+    kinds = {"launch": str, "rank": int, "world": int, "local_rank": int, "host": str, "receipt": dict}
+    wrong = [name for name, kind in kinds.items() if type(tree.get(name)) is not kind]
+    run = tree["receipt"].get("run") if not wrong else None
+    texts = ("launch", "lane", "kind", "outcome", "started")
+    if wrong or not isinstance(run, dict) or not all(isinstance(run.get(name), str) for name in texts):
+        raise UnmergeableParts(
+            [f"{path}: it says no {wrong[0] if wrong else 'run'}: it was not written by the recorder"]
+        )
+    if not 0 <= tree["rank"] < tree["world"] <= MAX_PARTS:
+        raise UnmergeableParts([f"{path}: it says rank {tree['rank']} of {tree['world']}"])
+    return tree
 
 
 class Merged:
@@ -37,7 +134,7 @@ def merge(given: Iterable[RankPart]) -> Merged:
     ranked = _one_launch(sorted(given, key=lambda part: (part.rank, part.source)))
     world = ranked[0].world
     missing = tuple(sorted(set(range(world)) - {part.rank for part in ranked}))
-    join = across_ranks.Join({part.rank: part.receipt for part in ranked})
+    join = rank_join.RankJoin({part.rank: part.receipt for part in ranked})
     tree: dict[str, Any] = {"schema_version": contract().schema_version}
     values = join.leaves()
     values |= _ending(ranked)
@@ -52,11 +149,11 @@ def merge(given: Iterable[RankPart]) -> Merged:
         values["measurement.health.rank_skew"] = skew
     for path in contract().leaves:
         if path in values:
-            document.put(tree, path.split("."), values[path])
+            document.put_leaf(tree, path.split("."), values[path])
     for name, entries in join.maps().items():
-        document.put(tree, name.split("."), entries)
+        document.put_leaf(tree, name.split("."), entries)
     if named := join.rows("inputs.files"):
-        document.put(tree, ["inputs", "files"], named[:MAX_FILES])
+        document.put_leaf(tree, ["inputs", "files"], named[:MAX_FILES])
     if durations:
         measured = tree.setdefault("measurement", {})
         measured["step_flags"] = join.flags()
@@ -140,7 +237,7 @@ def _ending(ranked: list[RankPart]) -> dict[str, Any]:
     values["run.outcome"] = cause.run["outcome"] if cause is not None else "ok"
     values["run.exit_code"] = (cause or ranked[0]).run.get("exit_code")
     if cause is None and _stepless(ranked):
-        values |= {"run.outcome": "crash", "failure.phase": "startup", "failure.message": ending.STEPLESS}
+        values |= {"run.outcome": "crash", "failure.phase": "startup", "failure.message": ending.NO_STEP_MESSAGE}
     if cause is not None and "failure" in cause.receipt:
         failure = dict(cause.receipt["failure"])
         failure.setdefault("rank", cause.rank)
@@ -172,7 +269,7 @@ def _awaited(ranked: list[RankPart]) -> dict[str, Any]:
     stuck = sorted(part.rank for part in ranked if part.run["outcome"] == "hang" and part.rank != behind[0])
     if not stuck:
         return {}
-    waiting = f"{across_ranks.ranks(stuck)} waited in step {max(ended.values())}"
+    waiting = f"{rank_join.ranks(stuck)} waited in step {max(ended.values())}"
     words = f"{waiting}, and rank {behind[0]} had ended {least} steps"
     message = next(part.receipt["failure"].get("message", "") for part in ranked if part.rank == stuck[0])
     return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {message}"}
@@ -184,7 +281,7 @@ def _missed(ranked: list[RankPart], failure: Mapping[str, Any]) -> dict[str, Any
     if left is None:
         return {}
     message = left.receipt["failure"]["message"]
-    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {message}"[: failures.LONGEST]}
+    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {message}"[: ending.MAX_MESSAGE]}
 
 
 def _kind(part: RankPart) -> str:
@@ -196,7 +293,7 @@ def _kind(part: RankPart) -> str:
     # A silent end is the mark of a kill, and of no cause.
     if failure.get("class") is None:
         return "silent"
-    return "bereft" if failures.bereft(str(failure.get("message", ""))) else "crash"
+    return "bereft" if ending.reports_lost_peer(str(failure.get("message", ""))) else "crash"
 
 
 def _order(part: RankPart) -> tuple[int, bool, float, int]:
@@ -250,16 +347,16 @@ def _devices(part: RankPart) -> set[int]:
     return {row["device"] for row in rows if "device" in row}
 
 
-def _notes(join: across_ranks.Join, ranked: list[RankPart], missing: tuple[int, ...]) -> dict[str, list[str]]:
+def _notes(join: rank_join.RankJoin, ranked: list[RankPart], missing: tuple[int, ...]) -> dict[str, list[str]]:
     notes = join.notes()
     own = notes.setdefault(RECORDER, [])
     if missing:
-        own.append(f"parts of {across_ranks.ranks(missing)} of {ranked[0].world} are missing")
+        own.append(f"parts of {rank_join.ranks(missing)} of {ranked[0].world} are missing")
     own += join.disagreements
     outcomes: dict[str, list[int]] = {}
     for part in ranked:
         outcomes.setdefault(part.run["outcome"], []).append(part.rank)
     if len(outcomes) > 1:
-        own += [f"{across_ranks.ranks(members)}: {outcome}" for outcome, members in sorted(outcomes.items())]
+        own += [f"{rank_join.ranks(members)}: {outcome}" for outcome, members in sorted(outcomes.items())]
     own.append(f"merged from the parts of {len(ranked)} ranks on {len({part.host for part in ranked})} hosts")
     return {topic: lines[:50] for topic, lines in sorted(notes.items()) if lines}

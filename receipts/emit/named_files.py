@@ -10,7 +10,7 @@ import os
 import re
 import time
 
-from receipts.emit import config_files
+from receipts.emit import configuration
 from receipts.emit.launch_values import THEN
 from receipts.emit.own_launch import within
 
@@ -62,7 +62,7 @@ class NamedFiles:
             elif path and os.path.isdir(path):
                 if folders and not only_config and os.path.realpath(path) not in (self._root, os.getcwd()):
                     self._listing(option, path)
-            elif path and os.path.isfile(path) and (not only_config or config_files.is_config(path)):
+            elif path and os.path.isfile(path) and (not only_config or configuration.is_config(path)):
                 self._file(option, path)
 
     def relative(self, text: str) -> str:
@@ -105,7 +105,7 @@ class NamedFiles:
             status = os.stat(path)
             row: dict[str, Any] = {"option": option or None, "name": name, "kind": "data", "bytes": status.st_size}
             self.rows.append(row)
-            if not config_files.is_config(path):
+            if not configuration.is_config(path):
                 self._before.append((row, path, (status.st_size, status.st_mtime_ns)))
             if status.st_size > _AT_ONCE:
                 return
@@ -114,12 +114,12 @@ class NamedFiles:
         except OSError:
             return
         row["sha256"] = hashlib.sha256(raw).hexdigest()
-        if config_files.is_config(path):
+        if configuration.is_config(path):
             row["kind"] = "config"
             self._settings(row, option, path, raw)
 
     def _settings(self, row: dict[str, Any], option: str, path: str, raw: bytes) -> None:
-        flat = config_files.settings(path, raw)
+        flat = configuration.file_settings(path, raw)
         if flat is None:
             return
         row["flat"] = flat
@@ -183,11 +183,11 @@ def _places(value: str, beside: str) -> Iterator[str]:
 def _settings(folder: str, name: str, listed: int) -> str:
     """Of a configuration in a small folder its digest: an edit need not change its size."""
     path = os.path.join(folder, name)
-    if listed > _FEW or not config_files.is_config(name):
+    if listed > _FEW or not configuration.is_config(name):
         return ""
     try:
         with open(path, "rb") as stream:
-            return hashlib.sha256(stream.read(config_files.LARGEST)).hexdigest()
+            return hashlib.sha256(stream.read(configuration.MAX_FILE_BYTES)).hexdigest()
     except OSError:
         return ""
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 
-from receipts.emit.declared import as_declared
 from receipts.emit.launch_line import LaunchLine, options, parse_words
 from receipts.emit.probes import imported
+from receipts.emit.python_source import as_declared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _RECORDED: dict[tuple[str, ...], set[int]] = {}
 
 def notebook() -> str | None:
     """What to call a program that is no file: the notebook's name where its server says it; None for a file."""
-    if imported.main():
+    if imported.main_file():
         return None
     name = getattr(sys.modules.get("__main__"), "__vsc_ipynb_file__", None) or os.environ.get("JPY_SESSION_NAME")
     return os.path.basename(str(name)) if name else "notebook"
@@ -40,7 +40,7 @@ def checkout(path: str) -> str:
     around = [folder]
     while os.path.dirname(around[-1]) != around[-1]:
         around.append(os.path.dirname(around[-1]))
-    if imported.installed(path):
+    if imported.is_installed(path):
         return next((place for place in around if os.path.basename(place).endswith("-packages")), folder)
     top = next((place for place in around if os.path.exists(os.path.join(place, ".git"))), None)
     return top or next(place for place in around if not os.path.exists(os.path.join(place, "__init__.py")))
@@ -93,7 +93,7 @@ def doubts(main: str, rank: int, world: int, several: bool) -> list[str]:
         reasons.append("no main program: a notebook, -c, or standard input")
     name = getattr(getattr(sys.modules.get("__main__"), "__spec__", None), "name", "") or os.path.basename(sys.argv[0])
     # A project's own `distributed.py` is none of them.
-    theirs = imported.installed(main) and name.partition(".")[0] in _WORKERS
+    theirs = imported.is_installed(main) and name.partition(".")[0] in _WORKERS
     if theirs or f"{os.sep}ray{os.sep}_private{os.sep}" in main:
         reasons.append(f"{name} runs what another process hands it")
     if several:

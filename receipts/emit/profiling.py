@@ -11,7 +11,7 @@ from _thread import get_ident
 from contextlib import suppress
 from time import monotonic, sleep
 
-from receipts.emit.probes import loaded
+from receipts.emit.probes import imported
 from receipts.emit.steps import BITS
 
 TYPE_CHECKING = False
@@ -146,8 +146,12 @@ def tracer(path: str, lane: str, make_way: Callable[[], None]) -> TorchTrace | J
 
     ``make_way`` is called before the job begins a trace of its own, and has to end ours.
     """
-    has_jax = loaded.module("jax") is not None
-    if loaded.module("torch") is not None and loaded.module("torch_xla") is None and not (has_jax and "jax" in lane):
+    has_jax = imported.module("jax") is not None
+    if (
+        imported.module("torch") is not None
+        and imported.module("torch_xla") is None
+        and not (has_jax and "jax" in lane)
+    ):
         return TorchTrace(path, make_way)
     if has_jax:
         return JaxTrace(path, make_way)

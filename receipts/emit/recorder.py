@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from receipts.emit.console import fault, guarded
 from receipts.emit.facts import CALLER, flattened
-from receipts.emit.guard import fault, guarded
+from receipts.emit.probing import ProbeOutput
 from receipts.emit.run import RunState
-from receipts.emit.stated import ProbeOutput
 from receipts.emit.steps import StepTimer, TimedSpan
 
 TYPE_CHECKING = False
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Literal, Unpack
 
+    from receipts.emit.contract import UnstatedFact
     from receipts.emit.facts import MemoryFields
-    from receipts.emit.missing import UnstatedFact
 
     SpanName = Literal["compile", "checkpoint", "eval", "data", "profile"]
     Flag = Literal["warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data"]
@@ -218,9 +218,9 @@ class Recorder:
         Nested settings become dotted keys. ``whole`` says that nothing else decides what the run does, as in a
         notebook, whose own words say nothing; False, that these are some of the settings.
         """
-        from receipts.emit import given_settings, own_launch
+        from receipts.emit import configuration, own_launch
 
-        lost = self._own.inputs("options", given_settings.settings(settings))
+        lost = self._own.inputs("options", configuration.object_settings(settings))
         if lost:
             raise ValueError(f"{lost} settings are beyond what a receipt holds")
         if whole:

@@ -11,13 +11,13 @@ from _thread import RLock
 from array import array
 from time import perf_counter_ns
 
-from receipts.emit import ending, files, guard, head, place, stall
+from receipts.emit import console, ending, files, identity, run_record
 from receipts.emit.console import Console
+from receipts.emit.contract import UnstatedFact, missing, unknown_lane
 from receipts.emit.facts import CALLER, RECORDER
+from receipts.emit.files import make_folder
 from receipts.emit.journal import LAST, Journal
-from receipts.emit.missing import UnstatedFact, missing, unknown_lane
-from receipts.emit.modes import make_folder
-from receipts.emit.record import RunRecord
+from receipts.emit.run_record import RunRecord
 from receipts.emit.steps import APART, IN_MEMORY
 
 TYPE_CHECKING = False
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from receipts.emit.facts import StatedFacts
     from receipts.emit.probing import Probing
     from receipts.emit.profiling import Profiling
-    from receipts.emit.signals import Terminate
     from receipts.emit.steps import StepTimer
+    from receipts.emit.termination import Terminate
 
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
@@ -92,7 +92,7 @@ class RunState:
         self._safely("the journal", self._open_journal)
         self._unopened = False
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
-        self.facts.put("platform.python", head.python(), RECORDER)
+        self.facts.put("platform.python", identity.python_version(), RECORDER)
         if complaint := unknown_lane(self.record.head["lane"]):
             self.fault(complaint)
         self._safely("SIGTERM", self._take_signal)
@@ -101,9 +101,9 @@ class RunState:
         self._safely("the probes", self._ask)
 
     def _head(self) -> dict[str, Any]:
-        where = place.find()
+        where = identity.process_rank()
         self.record.place = where
-        stated = head.of(self._about, where, self.fault)
+        stated = identity.first_frame(self._about, where, self.fault)
         return {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
 
     def _receipt(self, launch: str) -> str:
@@ -111,7 +111,7 @@ class RunState:
         return files.receipt_path(out, launch, self.record.place)
 
     def _open_journal(self) -> None:
-        from receipts.emit.cgroup import oom_kills
+        from receipts.emit.termination import oom_kills
 
         about = self.record.head
         about["oom_kills"] = oom_kills()
@@ -133,7 +133,7 @@ class RunState:
         self._flush()
 
     def _take_signal(self) -> None:
-        from receipts.emit.signals import Terminate
+        from receipts.emit.termination import Terminate
 
         self._terminate = Terminate(self._noted, self._dying)
         self._terminate.install()
@@ -263,7 +263,7 @@ class RunState:
         except Exception as error:
             files = []
             profiling.give_up()
-            guard.fault(self.fault, "profile", error)
+            console.fault(self.fault, "profile", error)
         if files is not None:
             self._profiling = None
             for path in files:
@@ -329,7 +329,7 @@ class RunState:
 
     def failed(self, error: BaseException | str, outcome: str | None) -> None:
         """Note a failure that the job caught."""
-        ending.caught(self, error, outcome)
+        ending.caught_failure(self, error, outcome)
 
     def fault(self, text: str) -> None:
         """A fault of the recorder or of its caller: a note in the receipt."""
@@ -360,7 +360,7 @@ class RunState:
         """Whether it was stuck when it was told to stop, or interrupted: what a job does after that takes its time."""
         self._count_steps()
         self.record.gauges = self.steps.gauges
-        stalled = stall.of(self.record, perf_counter_ns())
+        stalled = run_record.stall_of(self.record, perf_counter_ns())
         if stalled is not None:
             ending.hung(self, stalled)
 
@@ -381,7 +381,7 @@ class RunState:
         if isinstance(error, KeyboardInterrupt):
             self._safely("the ending", self._stuck)
         record.last_ns = now
-        record.finished = head.now()
+        record.finished = identity.utc_now()
         steps.gauges[LAST] = now
         record.gauges = steps.gauges
         self._count_steps()
@@ -395,13 +395,13 @@ class RunState:
             return
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
-        if record.place.world == 1 and (processes := place.jax_processes()) is not None:
+        if record.place.world == 1 and (processes := identity.jax_processes()) is not None:
             self._place(*processes)
         if self._probing is not None and died is None:
             self._safely("the probes", self._probing_ends)
         # What is read from devices now must not stand in the counters that the probes read.
-        self._safely("the losses", lambda: ending.read(self))
-        self._safely("the files of evidence", lambda: files.digest(self.facts.evidence, self.tell, self.fault))
+        self._safely("the losses", lambda: ending.read_waiting(self))
+        self._safely("the files of evidence", lambda: files.digest_evidence(self.facts.evidence, self.tell, self.fault))
         self.tell(["end", record.outcome, record.exit_code, record.finished])
         self._over = True
         self._safely("the journal", self._digest_journal)
@@ -411,7 +411,7 @@ class RunState:
 
     def _digest_journal(self) -> None:
         journal = self._journal
-        if journal is not None and os.path.getsize(journal.path) <= files.LARGEST_DIGESTED:
+        if journal is not None and os.path.getsize(journal.path) <= files.MAX_DIGESTED_BYTES:
             self.record.journal = files.sha256(journal.path)
 
     def _count_steps(self) -> None:
@@ -422,7 +422,7 @@ class RunState:
     def _place(self, rank: int, world: int) -> None:
         record = self.record
         if world > 1:
-            record.place = place.ProcessRank(rank, world, 0, "jax", record.head["host"])
+            record.place = identity.ProcessRank(rank, world, 0, "jax", record.head["host"])
             record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
             self.tell(["place", rank, world, 0, "jax", record.head["host"]])
 
@@ -444,11 +444,11 @@ class RunState:
         return tuple(item for item in unstated if item.path not in own)
 
     def _write(self) -> None:
-        from receipts.emit import parts
+        from receipts.emit import document
 
         record = self.record
         try:
-            self.written = files.write(parts.pieces(record), record.head["out"], record.head["launch"])
+            self.written = files.write(document.file_text(record), record.head["out"], record.head["launch"])
         except Exception as error:
             self.lost(error)
             self._keep = True
@@ -458,11 +458,11 @@ class RunState:
             self._safely("the delivery", self._deliver)
 
     def _deliver(self) -> None:
-        from receipts.emit import deliver
+        from receipts.emit import delivery
 
-        url = deliver.wanted(self._asked)
+        url = delivery.server_url(self._asked)
         if url and self.record.place.world == 1:
-            self._console.say(deliver.deliver(url, self.written))
+            self._console.say(delivery.deliver(url, self.written))
 
     def _close_journal(self, *, nothing: bool = False) -> None:
         from receipts.emit.document import MAX_STEPS

@@ -3,6 +3,11 @@
 A variable is read only where its name is on the list and looks like no secret. Every text on its way into the journal
 or the receipt, from whomever it comes, loses what is shaped like a token, a key or a password, and the values of this
 process's secret variables. The readers of logs, the importers and `submit` use the same module.
+
+The forms of issued tokens are those that their issuers and the scanners gitleaks and detect-secrets publish. Every
+issuer in `_BEGINNINGS` begins its tokens with letters that it chose to make them easy to find. A form is those letters
+and the body that follows; what has its mark elsewhere is in `_ELSEWHERE`. A key without any form, such as 40 bare hex
+digits, is none of these: it is a commit as well. RE2 reads the same patterns, so none of them looks ahead or behind.
 """
 
 from __future__ import annotations
@@ -10,13 +15,124 @@ from __future__ import annotations
 import os
 from functools import cache, lru_cache
 
-from receipts.emit.secret_forms import FORMS
-
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping, Sequence
     from typing import Any
+
+
+_ALPHANUMERIC, _WORD_OR_DASH, _HEX_DIGIT = r"[A-Za-z0-9]", r"[A-Za-z0-9_-]", r"[A-Fa-f0-9]"
+
+# Beginnings, apart by blanks, and the body after any of them.
+_BEGINNINGS = (
+    ("rcp_", rf"{_HEX_DIGIT}{{8}}_{_WORD_OR_DASH}{{16,}}"),  # this product's own
+    ("ghp_ gho_ ghu_ ghs_ ghr_", rf"{_ALPHANUMERIC}{{20,}}"),  # GitHub
+    ("github_pat_", r"[A-Za-z0-9_]{20,}"),
+    ("glpat- gldt- glft- glrt- glptt- glcbt- glimt- glsoat- glagent- gloas- glffct- GR1348941", r"[A-Za-z0-9_.-]{16,}"),
+    ("hf_ api_org_", rf"{_ALPHANUMERIC}{{16,}}"),  # Hugging Face
+    (
+        "sk-ant- sk-proj- sk-svcacct- sk-admin- sk-or- sk-lf-",
+        rf"{_WORD_OR_DASH}{{16,}}",
+    ),  # Anthropic, OpenAI, OpenRouter, Langfuse
+    ("sk-", rf"(?:[A-Za-z]{{2,10}}-)?{_ALPHANUMERIC}{{20,}}"),
+    ("gsk_ r8_ xai- pplx- csk- jina_ tgp_v1_ pcsk_ rpa_", r"[A-Za-z0-9_]{32,}"),  # Groq, Replicate, xAI, Perplexity, …
+    ("lsv2_pt_ lsv2_sk_", r"[a-f0-9]{32}_[a-f0-9]{10}"),  # LangSmith
+    ("nvapi-", rf"{_WORD_OR_DASH}{{16,}}"),
+    ("xapp-", r"\d-[A-Za-z0-9-]{10,}"),  # Slack
+    ("AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}\b"),  # AWS
+    ("ABSK", r"[A-Za-z0-9+/]{64,}={0,2}"),
+    ("amzn.mws.", r"[a-f0-9-]{36}"),
+    ("AIza", rf"{_WORD_OR_DASH}{{30,}}"),  # Google
+    ("ya29. GOCSPX-", rf"{_WORD_OR_DASH}{{20,}}"),
+    ("dapi", r"[a-z0-9]{32}(?:-\d)?\b"),  # Databricks
+    ("hvs. hvb. hvr.", rf"{_WORD_OR_DASH}{{20,}}"),  # HashiCorp Vault
+    ("dckr_pat_ dckr_oat_", rf"{_WORD_OR_DASH}{{20,}}"),  # Docker
+    ("npm_", rf"{_ALPHANUMERIC}{{30,}}"),
+    ("pypi-AgE", rf"{_WORD_OR_DASH}{{30,}}"),
+    ("rubygems_", r"[a-f0-9]{48}"),
+    ("AKCp", rf"{_ALPHANUMERIC}{{60,}}"),  # Artifactory
+    ("cmVmd", rf"{_ALPHANUMERIC}{{59}}\b"),
+    ("sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_", rf"{_ALPHANUMERIC}{{16,}}"),  # Stripe
+    ("sq0atp- sq0csp- sq0idp-", rf"{_WORD_OR_DASH}{{22,}}"),  # Square
+    ("EAAA", rf"{_WORD_OR_DASH}{{60}}\b"),
+    ("shpat_ shpca_ shppa_ shpss_", rf"{_HEX_DIGIT}{{32}}"),  # Shopify
+    ("SK", r"[a-f0-9]{32}\b"),  # Twilio
+    ("key-", r"[a-f0-9]{32}\b"),  # Mailgun
+    ("SG.", rf"{_WORD_OR_DASH}{{16,}}\.{_WORD_OR_DASH}{{16,}}"),  # SendGrid
+    ("xkeysib- xsmtpsib-", rf"[a-f0-9]{{64}}-{_ALPHANUMERIC}{{16}}"),  # Brevo
+    ("dop_v1_ doo_v1_ dor_v1_", r"[a-f0-9]{32,}"),  # DigitalOcean
+    ("HRKU-", rf"{_WORD_OR_DASH}{{30,}}"),  # Heroku
+    ("LTAI", rf"{_ALPHANUMERIC}{{16,24}}\b"),  # Alibaba
+    ("AQVN", rf"{_WORD_OR_DASH}{{35,38}}\b"),  # Yandex
+    ("fo1_ fm2_ fm1r_ fm1a_", r"[A-Za-z0-9+/_-]{40,}={0,3}"),  # Fly.io
+    ("v1.0-", r"[a-f0-9]{24}-[a-f0-9]{40,}"),  # Cloudflare
+    ("tskey-auth- tskey-api- tskey-client-", rf"{_WORD_OR_DASH}{{16,}}"),  # Tailscale
+    ("pscale_tkn_ pscale_pw_ pscale_oauth_", r"[A-Za-z0-9_=.-]{32,}"),  # PlanetScale
+    ("pul-", r"[a-f0-9]{40}\b"),  # Pulumi
+    ("pnu_ pnb_", rf"{_ALPHANUMERIC}{{36}}"),  # Prefect
+    ("dp.pt. dp.ct. dp.sa. dp.st.", rf"(?:[a-z0-9_-]{{2,35}}\.)?{_ALPHANUMERIC}{{40,}}"),  # Doppler
+    ("dt0c01. dt0s01.", rf"{_ALPHANUMERIC}{{24}}\.{_ALPHANUMERIC}{{64}}"),  # Dynatrace
+    ("glc_ glsa_", r"[A-Za-z0-9+/_]{32,}={0,2}"),  # Grafana
+    ("eyJrIjoi eyJhcGlf", r"[A-Za-z0-9+/]{40,}={0,2}"),  # Grafana, Neptune
+    ("sntrys_ sntryu_", r"[A-Za-z0-9_+/=]{40,}"),  # Sentry
+    ("NRAK- NRJS- NRII-", r"[A-Za-z0-9-]{19,}"),  # New Relic
+    ("PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),  # Postman
+    ("lin_api_ lin_oauth_", rf"{_ALPHANUMERIC}{{32,}}"),  # Linear
+    ("ntn_ secret_", rf"{_ALPHANUMERIC}{{43,}}"),  # Notion
+    ("ATATT3 ATCTT3 ATBB", r"[A-Za-z0-9_=-]{28,}"),  # Atlassian
+    ("squ_ sqp_ sqa_", r"[a-f0-9]{40}"),  # Sonar
+    ("sgp_", r"[a-f0-9]{16,}_?[a-f0-9]{24,}"),  # Sourcegraph
+    ("shippo_live_ shippo_test_ duffel_live_ duffel_test_", rf"{_WORD_OR_DASH}{{40,}}"),
+    ("EZAK EZTK", rf"{_ALPHANUMERIC}{{54}}"),  # EasyPost
+    ("tfp_", r"[A-Za-z0-9_.=-]{40,}"),  # Typeform
+    ("rdme_", r"[a-z0-9]{64,}"),
+    ("sha256~", rf"{_WORD_OR_DASH}{{43}}\b"),  # OpenShift
+    ("AGE-SECRET-KEY-1", r"[A-Z0-9]{58}"),
+    ("ops_eyJ", r"[A-Za-z0-9+/]{64,}={0,3}"),  # 1Password
+    ("pat", rf"{_ALPHANUMERIC}{{14}}\.[a-f0-9]{{64}}"),  # Airtable
+    ("pat. sat.", rf"{_WORD_OR_DASH}{{22}}\.{_ALPHANUMERIC}{{24}}\.{_ALPHANUMERIC}{{20}}"),  # Harness
+)
+# What every text with this form has in it, and the form.
+_ELSEWHERE = (
+    ("wandb_v", rf"\bwandb_v\d_{_WORD_OR_DASH}{{16,}}"),
+    ("xox", r"\bxox[a-z][-.][A-Za-z0-9.-]{10,}"),
+    ("hooks.slack", r"\bhooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/[A-Za-z0-9/_+-]{20,}"),
+    ("/webhooks/", rf"\bdiscord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{{16,20}}/{_WORD_OR_DASH}{{30,}}"),
+    (".office.com/webhook", r"\boffice\.com/webhook(?:b2)?/[A-Za-z0-9/@-]{36,}"),  # Microsoft Teams
+    ("/hooks/", r"/hooks/[a-z0-9]{26}\b"),  # Mattermost
+    (
+        ".",
+        rf"\b[MNO][DTjz][AEIMQUYcgk][w-z0-5][MNO]{_ALPHANUMERIC}{{18,22}}\.{_WORD_OR_DASH}{{6}}\.{_WORD_OR_DASH}{{27,}}",
+    ),  # Discord: a number in base64
+    (":A", rf"\b\d{{8,10}}:A{_WORD_OR_DASH}{{34}}\b"),  # Telegram
+    ("-us", r"\b[a-f0-9]{32}-us\d{1,2}\b"),  # Mailchimp
+    (".atlasv1.", rf"\b{_ALPHANUMERIC}{{14}}\.atlasv1\.{_WORD_OR_DASH}{{40,}}"),  # Terraform
+    ("Q~", r"\b[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,34}"),  # Azure: an application's secret
+    ("Key=", r"\b(?:Account|Access|SharedAccess)Key=[A-Za-z0-9+/%]{20,}={0,2}"),  # Azure: connection strings
+    ("+ASt", r"\b[A-Za-z0-9+/]{70,76}\+ASt[A-Za-z0-9+/]{6}=="),  # Azure: storage
+    ("JQQJ9", rf"\b{_ALPHANUMERIC}{{52}}JQQJ9{_ALPHANUMERIC}{{20,}}"),  # Azure: services and DevOps
+    ("_mmk", rf"\b{_ALPHANUMERIC}{{6}}_{_ALPHANUMERIC}{{29}}_mmk\b"),  # MaxMind
+    ("eyJ", rf"\beyJ{_WORD_OR_DASH}{{8,}}\.{_WORD_OR_DASH}{{8,}}\.?{_WORD_OR_DASH}*"),  # a signed JSON web token
+    (
+        "PRIVATE",  # its words may stand apart, or in quotes of a shell
+        r"-----BEGIN [A-Z0-9 ']*PRIVATE[ ']+KEY(?: BLOCK)?-----[\s\S]*?"
+        r"(?:-----END[A-Z0-9 ']*PRIVATE[ ']+KEY(?: BLOCK)?-----|\Z)",
+    ),
+)
+
+
+def _token_forms() -> tuple[tuple[str, str], ...]:
+    begun = tuple(
+        (start, rf"\b{start.replace('.', '[.]')}{body}") for starts, body in _BEGINNINGS for start in starts.split()
+    )
+    return begun + _ELSEWHERE
+
+
+# Every form with letters that a text with such a token holds: to look for those first costs next to nothing.
+TOKEN_FORMS = _token_forms()
+
 
 HIDDEN = "[redacted]"
 
@@ -129,7 +245,7 @@ def redact(text: str) -> str:
         text = text.replace(value, HIDDEN)
     words = text.split()
     issued = " ".join(word for word in words if len(word) >= _SHORTEST)
-    for letters, form in FORMS if issued or _KEY_BLOCK in text else ():
+    for letters, form in TOKEN_FORMS if issued or _KEY_BLOCK in text else ():
         if letters in issued or (letters == _KEY_BLOCK and letters in text):
             text = _compiled(form).sub(HIDDEN, text)
     if "://" in text:

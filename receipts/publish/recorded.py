@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def merged(item: Merged, written: str | None) -> Page:
     """The receipt of many ranks, where they disagree, and which are missing; nothing is ``written`` without them."""
-    from receipts.emit.across_ranks import ranks
+    from receipts.emit.rank_join import ranks
 
     steps = len(item.tree.get("measurement", {}).get("step_durations_seconds", ()))
     lead = item.disagreements

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from receipts.base.errors import StoreError, UsageError
-from receipts.emit.modes import make_folder
+from receipts.emit.files import make_folder
 
 if TYPE_CHECKING:
     from sqlalchemy import URL

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
 from receipts.base.units import amount, read_printed
-from receipts.emit.modes import file_mode, make_folder
+from receipts.emit.files import file_mode, make_folder
 
 if TYPE_CHECKING:
     from receipts.store.address import Address

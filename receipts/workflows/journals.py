@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import InputError
 from receipts.emit import document, journal
-from receipts.emit.merge import merge
-from receipts.emit.part_file import UnmergeableParts, load
+from receipts.emit.merge import UnmergeableParts, load_part, merge
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt import Document, parse
 
 if TYPE_CHECKING:
-    from receipts.emit.part_file import RankPart
+    from receipts.emit.merge import RankPart
     from receipts.receipt import Parsed
 
 # What is written about the document itself, and lists to which readers add.
@@ -32,7 +31,7 @@ def is_journal(path: Path) -> bool:
 def part_of(path: Path, launch: str) -> RankPart | None:
     """What a journal holds; None if it is of another launch, or cannot be replayed."""
     try:
-        part = load(str(path))
+        part = load_part(str(path))
     except UnmergeableParts:
         return None
     return part if part.launch == launch else None
@@ -47,7 +46,7 @@ def differences(parsed: Parsed, ranks: Sequence[RankPart]) -> Iterator[tuple[str
         return
     try:
         tree = merge(ranks).tree if len(ranks) > 1 else ranks[0].receipt
-        stated = parse(Document("".join(document.text(tree)).encode(), ranks[0].source)).stated
+        stated = parse(Document("".join(document.tree_text(tree)).encode(), ranks[0].source)).stated
     except (UnmergeableParts, InputError) as error:
         yield "journal", f"it cannot be replayed: {str(error).splitlines()[0]}"
         return

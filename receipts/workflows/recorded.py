@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.emit import document
-from receipts.emit.failures import LONGEST, hangs
-from receipts.emit.merge import merge
-from receipts.emit.part_file import UnmergeableParts, load
-from receipts.emit.recover import blame, recover, running, stuck
-from receipts.emit.replay import NotAJournal
+from receipts.emit.ending import MAX_MESSAGE, reports_hang
+from receipts.emit.merge import UnmergeableParts, load_part, merge
+from receipts.emit.recovery import NotAJournal, blame, recover, running, stuck
 from receipts.emit.secrets import redact
 from receipts.ingest.evidence.memory.classify import first_cause
 from receipts.ingest.evidence.memory.oom import OomReader
@@ -21,9 +19,8 @@ from receipts.ingest.evidence.scan import scan
 from receipts.receipt import Document, parse
 
 if TYPE_CHECKING:
-    from receipts.emit.merge import Merged
-    from receipts.emit.part_file import RankPart
-    from receipts.emit.record import RunRecord
+    from receipts.emit.merge import Merged, RankPart
+    from receipts.emit.run_record import RunRecord
     from receipts.ingest.evidence.reading import AllocationFailure
 
 LARGEST_LOG: Final = 64 << 20  # bytes at its end that are read
@@ -71,8 +68,8 @@ def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
     """The lines in which somebody gives up waiting, without secrets."""
     for text in texts:
         for line in text.decode(errors="replace").splitlines():
-            if hangs(line[:LONGEST]):
-                yield redact(line.strip()[:LONGEST])
+            if reports_hang(line[:MAX_MESSAGE]):
+                yield redact(line.strip()[:MAX_MESSAGE])
 
 
 def failure_in(text: bytes) -> AllocationFailure | None:
@@ -124,7 +121,7 @@ def merge_files(files: Sequence[str]) -> Merged:
     problems: list[str] = []
     for name in files:
         try:
-            part = load(name, blamed)
+            part = load_part(name, blamed)
             _strict(part)
             given.append(part)
         except UnmergeableParts as error:
@@ -169,5 +166,5 @@ def _strict(part: RankPart) -> None:
             if isinstance(row, dict)
         ]
         tree["memory"] = {**memory, "chips": rows}
-    content = json.dumps(tree) if part.source.endswith(".json") else "".join(document.text(tree))
+    content = json.dumps(tree) if part.source.endswith(".json") else "".join(document.tree_text(tree))
     check(content.encode(), part.source)

@@ -15,7 +15,7 @@ import pytest
 
 from jobs import environment
 from receipts.emit.facts import StatedFacts
-from receipts.emit.stated import ProbeOutput
+from receipts.emit.probing import ProbeOutput
 from receipts.emit.steps import StepTimer
 
 LAB = "RECEIPTS_LAB_PYTHON"

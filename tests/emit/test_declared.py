@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.emit.declared import as_declared, declared
 from receipts.emit.launch_line import options
+from receipts.emit.python_source import as_declared, declared
 
 SOURCE = """
 parser.add_argument("-l", "--lr", type=float)

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import Shell
 from jobs import HEAD, environment, job, only, read
-from receipts.emit import failures, stall
+from receipts.emit import ending, run_record
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 from test_merge import part, write
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 
 STUCK = """
 import threading
-from receipts.emit import stall
-stall.LEAST_SECONDS = 0.3
+from receipts.emit import run_record
+run_record.MIN_STALL_SECONDS = 0.3
 with Recorder("cpu-torch", context="c", warmup=2, probes=False, out="run.json", quiet=True) as rec:
     for number in range(30):
         with rec.step(tokens=512):
@@ -79,7 +79,7 @@ def test_a_run_that_is_stuck_is_recovered_when_somebody_says_so(shell: Shell, mo
         said = shell("recover", journal)
         assert said.code == 2
         assert "is still running; recover it when it has ended" in said.err
-        monkeypatch.setattr(stall, "LEAST_SECONDS", 0.3)
+        monkeypatch.setattr(run_record, "MIN_STALL_SECONDS", 0.3)
         time.sleep(0.5)
         said = shell("recover", journal)
         assert said.code == 2
@@ -96,7 +96,7 @@ def test_a_run_that_is_stuck_is_recovered_when_somebody_says_so(shell: Shell, mo
 
 def waited_for(folder: Path) -> str:
     """The journal of a run that has ended twenty steps."""
-    from receipts.emit.recover import recover
+    from receipts.emit.recovery import recover
 
     for _ in range(300):
         for path in folder.glob("*.journal"):
@@ -120,12 +120,12 @@ def waited_for(folder: Path) -> str:
     ],
 )
 def test_who_gives_up_waiting_for_others_says_so(words: str) -> None:
-    assert failures.of_text(f"RuntimeError: {words}") == ("hang", {"class": "not_oom"})
+    assert ending.failure_of_text(f"RuntimeError: {words}") == ("hang", {"class": "not_oom"})
 
 
 def test_a_time_out_of_something_else_is_no_hang() -> None:
-    assert failures.of_text("ConnectionError: the request timed out after 30 s")[0] == "crash"
-    assert failures.of_text("RuntimeError: CUDA out of memory. watchdog timed out")[0] == "oom"
+    assert ending.failure_of_text("ConnectionError: the request timed out after 30 s")[0] == "crash"
+    assert ending.failure_of_text("RuntimeError: CUDA out of memory. watchdog timed out")[0] == "oom"
 
 
 def test_a_log_says_of_a_silent_end_that_it_was_a_hang(shell: Shell) -> None:

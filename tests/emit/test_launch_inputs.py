@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from jobs import environment, only, read, recorder
-from receipts.emit.given_settings import settings
+from receipts.emit.configuration import object_settings
 from receipts.emit.integrations import maxtext_step
 
 pytestmark = pytest.mark.slow
@@ -201,14 +201,13 @@ if __name__ == "__main__":
 
 
 def test_ranks_that_a_launcher_starts_are_merged(tmp_path: Path) -> None:
-    from receipts.emit.merge import merge
-    from receipts.emit.part_file import load
+    from receipts.emit.merge import load_part, merge
 
     write(tmp_path, "t.py", HEAD + "record()")
     for rank in range(2):
         ranks = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": str(rank), "RECEIPTS_LAUNCH": "one"}
         start(tmp_path, "t.py", f"--local_rank={rank}", "--lr", "3" if rank else "4", **ranks)
-    merged = merge([load(str(path)) for path in sorted(tmp_path.glob("*.part.json"))])
+    merged = merge([load_part(str(path)) for path in sorted(tmp_path.glob("*.part.json"))])
     found = merged.tree["inputs"]
     assert found["options"] == {"local_rank": "0 (rank 0); 1 (rank 1)", "lr": "4 (rank 0); 3 (rank 1)"}
     assert (found["program"], found["capture"]) == ("t.py", "whole")
@@ -510,7 +509,7 @@ def test_settings_are_flattened_and_what_has_no_text_is_left_out() -> None:
         kind: Any = Path
 
     given = {"a": {"b": [1, 2]}, "model": Model(), "own": Namespace(lr=1e-3, _private=1), "there": lambda: None}
-    assert settings(given | {"where": Path("/x"), "which": {2, 1}, "long": "x" * 500}) == {
+    assert object_settings(given | {"where": Path("/x"), "which": {2, 1}, "long": "x" * 500}) == {
         "a.b": "[1, 2]",
         "model.heads": "8",
         "model.kind": "Path",
@@ -522,12 +521,12 @@ def test_settings_are_flattened_and_what_has_no_text_is_left_out() -> None:
     }
     endless: dict[str, Any] = {"lr": 1}
     endless["self"] = endless
-    assert settings(endless)["self.self.lr"] == "1"
+    assert object_settings(endless)["self.self.lr"] == "1"
 
 
 def test_a_run_that_was_killed_still_says_its_options(tmp_path: Path) -> None:
-    from receipts.emit.document import tree
-    from receipts.emit.recover import recover
+    from receipts.emit.document import receipt_tree
+    from receipts.emit.recovery import recover
 
     write(tmp_path, "a.json", '{"heads": 8}')
     body = """
@@ -536,6 +535,6 @@ os.kill(os.getpid(), 9)
 """
     write(tmp_path, "t.py", HEAD + body)
     subprocess.run([sys.executable, "t.py", "a.json", "--lr", "3"], cwd=tmp_path, env=environment(), check=False)
-    found = tree(recover(str(only(tmp_path, "*.journal"))))["inputs"]
+    found = receipt_tree(recover(str(only(tmp_path, "*.journal"))))["inputs"]
     assert (found["options"], found["capture"]) == ({"#0": "a.json", "lr": "3"}, "whole")
     assert found["files"][0]["flat"] == {"heads": "8"}

@@ -12,7 +12,7 @@ import pytest
 
 from command_line import Shell
 from jobs import job, read, recorder
-from receipts.emit import across_ranks, place
+from receipts.emit import identity, rank_join
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
@@ -293,7 +293,7 @@ def test_a_part_is_no_receipt(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_a_rank_is_found_in_its_launchers_variables(variables: dict[str, str], rank: int, world: int) -> None:
-    found = place.find(variables)
+    found = identity.process_rank(variables)
     assert (found.rank, found.world) == (rank, world)
 
 
@@ -305,14 +305,14 @@ def test_ranks_of_a_launch_agree_on_its_name_and_other_launches_have_another() -
         "MASTER_PORT": "1",
         "TORCHELASTIC_RUN_ID": "j",
     }
-    names = {place.launch_of({**base, "RANK": str(rank)}) for rank in range(8)}
+    names = {identity.launch_of({**base, "RANK": str(rank)}) for rank in range(8)}
     assert len(names) == 1
-    assert place.launch_of({**base, "RANK": "0", "TORCHELASTIC_RESTART_COUNT": "1"}) not in names
-    assert place.launch_of({**base, "RANK": "0", "MASTER_PORT": "2"}) not in names
+    assert identity.launch_of({**base, "RANK": "0", "TORCHELASTIC_RESTART_COUNT": "1"}) not in names
+    assert identity.launch_of({**base, "RANK": "0", "MASTER_PORT": "2"}) not in names
     slurm = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2"}
-    assert place.launch_of({**slurm, "SLURM_PROCID": "0"}) == place.launch_of({**slurm, "SLURM_PROCID": "1"})
-    assert place.launch_of({"RECEIPTS_LAUNCH": LAUNCH}) == LAUNCH
-    assert place.launch_of({}) != place.launch_of({})
+    assert identity.launch_of({**slurm, "SLURM_PROCID": "0"}) == identity.launch_of({**slurm, "SLURM_PROCID": "1"})
+    assert identity.launch_of({"RECEIPTS_LAUNCH": LAUNCH}) == LAUNCH
+    assert identity.launch_of({}) != identity.launch_of({})
 
 
 def test_ranks_that_cannot_agree_are_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,5 +324,5 @@ def test_ranks_that_cannot_agree_are_told_how(tmp_path: Path, monkeypatch: pytes
 
 
 def test_ranks_are_told_in_few_words() -> None:
-    assert across_ranks.ranks([3]) == "rank 3"
-    assert across_ranks.ranks([0, 1, 2, 5, 7, 8]) == "ranks 0-2, 5, 7-8"
+    assert rank_join.ranks([3]) == "rank 3"
+    assert rank_join.ranks([0, 1, 2, 5, 7, 8]) == "ranks 0-2, 5, 7-8"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from receipts.emit.contract import missing
 from receipts.emit.facts import StatedFacts
-from receipts.emit.missing import missing
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
 from receipts.receipt import Document, parse

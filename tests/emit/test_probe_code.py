@@ -152,7 +152,7 @@ def test_a_remote_loses_the_user_in_its_address(address: str, clean: str) -> Non
     ],
 )
 def test_a_module_stands_below_its_root_by_its_name(name: str, path: str, place: str) -> None:
-    assert imported.relative(name, path) == place
+    assert imported.relative_path(name, path) == place
 
 
 def test_generated_modules_are_no_code_of_the_project(tmp_path: Path) -> None:
@@ -161,4 +161,4 @@ def test_generated_modules_are_no_code_of_the_project(tmp_path: Path) -> None:
         "kernel": str(tmp_path / "torchinductor_me" / "ab" / "kernel.py"),
         "mine": str(tmp_path / "mine.py"),
     }
-    assert list(imported.project(made)) == ["mine"]
+    assert list(imported.project_files(made)) == ["mine"]

@@ -43,7 +43,7 @@ def test_no_control_group_and_no_such_process_say_nothing(tmp_path: Path) -> Non
 
 def test_kills_beside_the_run_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage("process")
-    monkeypatch.setattr("receipts.emit.cgroup.more_kills", lambda before: 2)
+    monkeypatch.setattr("receipts.emit.termination.more_kills", lambda before: 2)
     process.at_start(stage.stated)
     process.at_end(stage.stated)
     assert "struck 2 times" in stage.notes

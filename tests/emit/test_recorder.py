@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from jobs import only, read, recorder
-from receipts.emit import Recorder, failures
-from receipts.emit.stated import ProbeOutput
+from receipts.emit import Recorder, ending
+from receipts.emit.probing import ProbeOutput
 from receipts.receipt import Parsed, parse
 from receipts.receipt import read as read_document
 from receipts.receipt.entries import counted
@@ -368,7 +368,7 @@ def test_an_exception_is_classified_by_its_words(tmp_path: Path, error: Exceptio
 
 @pytest.mark.parametrize("words", ["while trying to allocate 123456 bytes", "allocating 123456 bytes"])
 def test_what_xla_asked_for_in_vain_is_a_figure(words: str) -> None:
-    assert failures.of_text(f"RESOURCE_EXHAUSTED: Out of memory {words}.")[1]["requested_bytes"] == 123456
+    assert ending.failure_of_text(f"RESOURCE_EXHAUSTED: Out of memory {words}.")[1]["requested_bytes"] == 123456
 
 
 def test_a_failure_while_compiling_says_so(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from command_line import Shell
 from jobs import job, only, read, recorder
-from receipts.emit import cgroup, recover, replay
+from receipts.emit import recovery, termination
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
@@ -154,15 +154,15 @@ def test_a_journal_that_was_given_up_goes_with_the_receipt_and_is_named_without_
         assert len(list(folder.glob("*.journal"))) == journals
     journal = only(tmp_path / "lost", "*.journal")
     assert f"receipts recover {journal} makes what the journal still has of it" in capsys.readouterr().err
-    assert recover.recover(str(journal)).steps == 1
+    assert recovery.recover(str(journal)).steps == 1
 
 
 def test_an_out_of_memory_kill_is_seen_in_the_kernels_count(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     job(shell.folder, STEPS % "os.kill(os.getpid(), signal.SIGKILL)")
-    monkeypatch.setattr(cgroup, "more_kills", lambda _before: 1)
+    monkeypatch.setattr(termination, "more_kills", lambda _before: 1)
     journal = only(shell.folder, "*.journal")
     # Where the control group tells nothing there is nothing to compare with.
-    record = recover.recover(str(journal))
+    record = recovery.recover(str(journal))
     if isinstance(record.head.get("oom_kills"), dict):
         assert (record.outcome, record.failure["class"]) == ("oom", "host")
 
@@ -170,8 +170,8 @@ def test_an_out_of_memory_kill_is_seen_in_the_kernels_count(shell: Shell, monkey
 def test_kills_are_counted_in_both_versions_of_control_groups(tmp_path: Path) -> None:
     events = tmp_path / "memory.events"
     events.write_text("low 0\noom 1\noom_kill 2\n", encoding="ascii")
-    assert cgroup.more_kills({str(events): 1}) == 1
-    assert cgroup.more_kills({str(events): 2, str(tmp_path / "gone"): 3}) == 0
+    assert termination.more_kills({str(events): 1}) == 1
+    assert termination.more_kills({str(events): 2, str(tmp_path / "gone"): 3}) == 0
 
 
 def test_kills_are_counted_where_a_host_has_both_versions_and_the_first_counts_memory(tmp_path: Path) -> None:
@@ -179,10 +179,10 @@ def test_kills_are_counted_where_a_host_has_both_versions_and_the_first_counts_m
     counted = tmp_path / "memory" / "jobs" / "1" / "memory.oom_control"
     counted.parent.mkdir(parents=True)
     counted.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n", encoding="ascii")
-    before = cgroup.oom_kills(f"..{tmp_path}", str(tmp_path))
+    before = termination.oom_kills(f"..{tmp_path}", str(tmp_path))
     assert before == {str(counted): 0}
     counted.write_text("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", encoding="ascii")
-    assert cgroup.more_kills(before) == 1
+    assert termination.more_kills(before) == 1
 
 
 CUDA = (
@@ -252,8 +252,8 @@ def test_a_torn_journal_gives_what_stands_before_the_tear(tmp_path: Path, killed
     path = tmp_path / "torn.journal"
     path.write_bytes(killed[:cut])
     try:
-        record = recover.recover(str(path))
-    except replay.NotAJournal:
+        record = recovery.recover(str(path))
+    except recovery.NotAJournal:
         assert cut < 900
         return
     assert 0 <= record.steps <= 4321
@@ -263,7 +263,7 @@ def test_a_hole_in_a_journal_loses_its_events_alone(tmp_path: Path, killed: byte
     at = killed.index(b'["put","model.depth"')
     path = tmp_path / "hole.journal"
     path.write_bytes(killed[:at] + bytes(6) + killed[at + 6 :])
-    record = recover.recover(str(path))
+    record = recovery.recover(str(path))
     assert record.steps == 4321
     assert record.facts.get("model.depth") is None
     assert record.facts.get("model.hidden") == 64
@@ -275,8 +275,8 @@ def test_any_byte_may_be_wrong(tmp_path: Path, killed: bytes) -> None:
     for at in [*range(200), *range(200, min(len(killed), 12_000), 97)]:
         path.write_bytes(killed[:at] + bytes([killed[at] ^ 0x55]) + killed[at + 1 :])
         try:
-            recover.recover(str(path))
-        except replay.NotAJournal:
+            recovery.recover(str(path))
+        except recovery.NotAJournal:
             continue
 
 

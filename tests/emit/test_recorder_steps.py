@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from jobs import only, read, recorder
-from receipts.emit import recover
-from receipts.emit.stated import ProbeOutput
+from receipts.emit import recovery
+from receipts.emit.probing import ProbeOutput
 
 
 class OnDevice:
@@ -87,8 +87,8 @@ def test_an_abandoned_step_is_not_running_in_the_journal_either(tmp_path: Path) 
             pass
         rec.step_begin()
         rec.abandon_step()
-        record = recover.recover(str(only(tmp_path, "*.journal")))
-        assert recover.stuck(record) is None
+        record = recovery.recover(str(only(tmp_path, "*.journal")))
+        assert recovery.stuck(record) is None
     assert record.steps == 1
     assert record.failure["phase"] == "steady"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from jobs import read, recorder
-from receipts.emit import recover, replay, run, steps
-from receipts.emit.across_ranks import Join
+from receipts.emit import recovery, run, steps
+from receipts.emit.rank_join import RankJoin
 from receipts.emit.recorder import Recorder
 
 MILLISECOND = 1_000_000
@@ -81,8 +81,8 @@ def test_a_journal_tells_the_same_wall_time(tmp_path: Path, clock: Clock) -> Non
         clock.spend(5)
         step(rec, clock, 10)
     (journal,) = tmp_path.glob("*.journal")
-    assert replay.read(str(journal)).words
-    assert [wall / 1e9 for wall in recover.recover(str(journal)).walls()] == walls(rec.written)
+    assert recovery.read_journal(str(journal)).words
+    assert [wall / 1e9 for wall in recovery.recover(str(journal)).walls()] == walls(rec.written)
 
 
 def part(durations: list[float], wall: list[float]) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def part(durations: list[float], wall: list[float]) -> dict[str, Any]:
 
 def test_ranks_share_one_wall() -> None:
     """The longest step of each is more than the wall where ranks are slow in turns."""
-    join = Join({0: part([1.0, 2.0], [1.0, 2.0]), 1: part([2.0, 1.0], [2.0, 1.0])})
+    join = RankJoin({0: part([1.0, 2.0], [1.0, 2.0]), 1: part([2.0, 1.0], [2.0, 1.0])})
     assert join.durations()[0] == [2.0, 2.0]
     assert join.walls() == [1.5, 1.5]
 
 
 def test_ranks_of_which_one_kept_no_wall_time_have_none() -> None:
-    assert Join({0: part([1.0], [1.0]), 1: part([1.0], [])}).walls() == []
+    assert RankJoin({0: part([1.0], [1.0]), 1: part([1.0], [])}).walls() == []

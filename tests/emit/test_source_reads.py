@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from receipts.emit import config_files, literals
+from receipts.emit import configuration, python_source
 from receipts.emit.source_reads import SourceReads
 
 
@@ -121,13 +121,13 @@ def test_standard_input_is_not_read(source: str) -> None:
 )
 def test_defaults_that_are_declared(declaration: str, expected: dict[str, str]) -> None:
     known: dict[str, str | None] = {}
-    literals.defaults(f"LR = 3e-4\np.{declaration}\n", known)
+    python_source.option_defaults(f"LR = 3e-4\np.{declaration}\n", known)
     assert {name: text for name, text in known.items() if text is not None} == expected
 
 
 def test_a_source_that_does_not_parse_declares_nothing() -> None:
     known: dict[str, str | None] = {}
-    literals.defaults("print 'python 2'", known)
+    python_source.option_defaults("print 'python 2'", known)
     assert known == {}
 
 
@@ -153,20 +153,20 @@ def test_a_source_that_does_not_parse_declares_nothing() -> None:
     ],
 )
 def test_settings_of_a_file(name: str, text: str, expected: dict[str, str] | None) -> None:
-    assert config_files.settings(name, text.encode()) == expected
+    assert configuration.file_settings(name, text.encode()) == expected
 
 
 def test_settings_of_yaml_and_of_one_without_end() -> None:
     pytest.importorskip("yaml")
-    assert config_files.settings("a.yml", b"a: {b: [x, {y: 2}]}\n") == {"a.b.0": "x", "a.b.1.y": "2"}
+    assert configuration.file_settings("a.yml", b"a: {b: [x, {y: 2}]}\n") == {"a.b.0": "x", "a.b.1.y": "2"}
     bomb = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}, *a{n - 1}]\n" for n in range(1, 30))
-    assert config_files.settings("a.yaml", bomb.encode()) is None
+    assert configuration.file_settings("a.yaml", bomb.encode()) is None
 
 
 def test_bounds_of_a_file_of_settings() -> None:
-    many: dict[str, Any] = {f"k{number}": number for number in range(config_files.MOST_KEYS + 1)}
-    assert config_files.settings("a.json", json.dumps(many).encode()) is None
-    found = config_files.settings("a.json", json.dumps({"a": "x" * 401, "b": "x" * 400}).encode())
+    many: dict[str, Any] = {f"k{number}": number for number in range(configuration.MAX_KEYS + 1)}
+    assert configuration.file_settings("a.json", json.dumps(many).encode()) is None
+    found = configuration.file_settings("a.json", json.dumps({"a": "x" * 401, "b": "x" * 400}).encode())
     assert found is not None
     assert found["a"].startswith("sha256:")
     assert found["b"] == "x" * 400
@@ -174,5 +174,5 @@ def test_bounds_of_a_file_of_settings() -> None:
 
 def test_a_file_of_comments_alone_sets_nothing_and_is_read() -> None:
     files = ("c.py", b"# nothing\n"), ("c.json", b"{}"), ("c.toml", b"")
-    assert [config_files.settings(name, raw) for name, raw in files] == [{}] * 3
-    assert config_files.settings("c.py", b"def f(): ...\n") is None
+    assert [configuration.file_settings(name, raw) for name, raw in files] == [{}] * 3
+    assert configuration.file_settings("c.py", b"def f(): ...\n") is None

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from jobs import environment, read, recorder
-from receipts.emit.merge import merge
-from receipts.emit.part_file import load
+from receipts.emit.merge import load_part, merge
 
 _WORKERS = """
 import multiprocessing, sys, time
@@ -128,5 +127,5 @@ def test_ranks_without_a_step_are_a_launch_only_beside_one_that_made_some(
                 with rec.step(tokens=8):
                     pass
         written.append(rec.written)
-    tree: dict[str, Any] = merge([load(path) for path in written]).tree
+    tree: dict[str, Any] = merge([load_part(path) for path in written]).tree
     assert tree["run"]["outcome"] == outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from receipts.emit.facts import StatedFacts
-from receipts.emit.megatron import names
+from receipts.emit.megatron_rules import names
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.evidence.witnesses.kernels import classify

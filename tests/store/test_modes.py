@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from receipts.emit import Recorder
-from receipts.emit.modes import file_mode, make_folder
+from receipts.emit.files import file_mode, make_folder
 from receipts.receipt import Document
 from receipts.store import open_store
 from receipts.store.address import address

@@ -11,8 +11,7 @@ import pytest
 
 from receipts.base.errors import InputError
 from receipts.emit import Recorder
-from receipts.emit.merge import merge
-from receipts.emit.part_file import load
+from receipts.emit.merge import load_part, merge
 from receipts.ingest import Options
 from receipts.publish.origins import Origins
 from receipts.receipt import Document, parse, read
@@ -96,7 +95,7 @@ def test_ranks_journals_are_replayed_together(tmp_path: Path, monkeypatch: pytes
             rec.state("model.hidden", 64)
             with rec.step(tokens=512):
                 pass
-    parts = [load(str(path)) for path in sorted(tmp_path.glob("*/*.part.json"))]
+    parts = [load_part(str(path)) for path in sorted(tmp_path.glob("*/*.part.json"))]
     merged, lane = parse(Document(merge(parts).text().encode(), "run.json")), rulebook().lanes.of("cpu-torch")
     assert {item.what: item.word for item in verify(merged, lane, by_digest(tmp_path)).checks}["journal"] == "same"
     alone = verify(merged, lane, by_digest(tmp_path / "1"))

@@ -7,12 +7,8 @@ evaluation and checkpoints are spans, as far as the framework tells their beginn
 
 from __future__ import annotations
 
-from receipts.emit.integrations.composer import composer_callback
-from receipts.emit.integrations.hf_trainer import hf_callback
-from receipts.emit.integrations.jax_step import jax_step, maxtext_step
-from receipts.emit.integrations.lightning import lightning_callback
-from receipts.emit.integrations.megatron_lm import patch_megatron
-from receipts.emit.integrations.torchtitan import record_torchtitan
+from receipts.emit.integrations.callbacks import composer_callback, hf_callback, lightning_callback
+from receipts.emit.integrations.wrappers import jax_step, maxtext_step, patch_megatron, record_torchtitan
 
 __all__ = [
     "composer_callback",

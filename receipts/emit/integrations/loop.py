@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from time import perf_counter_ns
 
-from receipts.emit.guard import guarded
+from receipts.emit.console import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class Loop:
 
     def resolved(self, configuration: Any) -> None:
         """State the settings that the framework resolved, on the first rank: those of the others name themselves."""
-        from receipts.emit.given_settings import settings
+        from receipts.emit.configuration import object_settings
 
         if self.rec.stated_by(self.name).rank == 0:
-            self._door.inputs("resolved", settings(configuration))
+            self._door.inputs("resolved", object_settings(configuration))
 
     def begin(self) -> None:
         """Begin a step, where none is running."""

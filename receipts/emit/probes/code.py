@@ -14,7 +14,7 @@ from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "code"
 MAY_BLOCK = True
@@ -32,7 +32,7 @@ def at_start(stated: ProbeOutput) -> None:
     # A file's time comes from a clock that is some milliseconds late.
     stated.kept["begun"] = time.time() - CLOCK_SECONDS
     stated.kept["digests"] = {}
-    own = imported.project(imported.files())
+    own = imported.project_files(imported.module_files())
     until = time.perf_counter() + BUDGET_SECONDS
     for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
         if number >= AT_LEAST and time.perf_counter() > until:
@@ -45,11 +45,11 @@ def at_start(stated: ProbeOutput) -> None:
 
 def at_end(stated: ProbeOutput) -> None:
     """State the digest of all that was imported, and tell of checkouts beside the main script's."""
-    modules = imported.files()
+    modules = imported.module_files()
     if (script := stated.kept.get("script")) is not None:
         # Python takes the file's name from a main script that has ended, before it calls what runs at exit.
         modules.setdefault("__main__", script)
-    own = imported.project(modules)
+    own = imported.project_files(modules)
     digests: dict[str, str] = stated.kept.get("digests", {})
     changed = []
     for name, path in own.items():
@@ -64,7 +64,7 @@ def at_end(stated: ProbeOutput) -> None:
     elif "__main__" not in modules:
         stated.note("no digest of the imported files: the main program is no file (a notebook, or -c)")
     else:
-        stated.put("code.imported_digest", imported.digest({name: digests[name] for name in own}))
+        stated.put("code.imported_digest", imported.digest_of_files({name: digests[name] for name in own}))
         stated.note(f"imported files of the project's own: {len(own)}")
     if "__main__" in own and stated.get("code.commit") is not None:
         _repository(stated, own["__main__"])
@@ -114,7 +114,7 @@ def _checkouts(stated: ProbeOutput, own: dict[str, str]) -> None:
     roots: dict[str, set[str]] = {}
     for name, path in own.items():
         package = name.partition(".")[0]
-        root = path[: -len(imported.relative(name, path))].rstrip(os.sep)
+        root = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
         if name != "__main__" and root and not (top and path.startswith(top + os.sep)):
             roots.setdefault(root, set()).add(package)
     for root, packages in sorted(roots.items())[:MAX_CHECKOUTS]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from receipts.emit.probes import loaded, pytorch
+from receipts.emit.probes import imported, pytorch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "torch.compile"
 _UTILS, _CALLBACK = "torch._dynamo.utils", "torch._dynamo.callback"
@@ -68,7 +68,7 @@ class DynamoListener:
 def at_start(stated: ProbeOutput) -> None:
     """Listen, where torch.compile is there already."""
     stated.kept["first"] = graphs()
-    loaded.each(stated, _listen)
+    imported.read_each(stated, _listen)
 
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
@@ -76,29 +76,29 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
     if phase == "post_step0":
         stated.kept["step0"] = graphs()
     if phase != "steady":
-        loaded.each(stated, _listen)
+        imported.read_each(stated, _listen)
 
 
 def at_warm(stated: ProbeOutput) -> None:
     """Keep what it had compiled when the warm-up ended."""
     stated.kept["warm"] = graphs()
-    loaded.each(stated, _listen)
+    imported.read_each(stated, _listen)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """State compilations, graph breaks, the cache and its time."""
     listener: DynamoListener | None = stated.kept.get("listener")
-    handler = loaded.part(_CALLBACK, "callback_handler")
+    handler = imported.part(_CALLBACK, "callback_handler")
     if listener is not None and handler is not None:
         handler.remove_start_callback(listener.started)
         handler.remove_end_callback(listener.ended)
-    if loaded.module("torch") is not None and not loaded.any_of(("torch_xla", "jax")):
-        loaded.each(stated, _counts, _graphs_of_cuda)
+    if imported.module("torch") is not None and not imported.any_of(("torch_xla", "jax")):
+        imported.read_each(stated, _counts, _graphs_of_cuda)
 
 
 def counters() -> dict[str, dict[str, int]]:
     """`torch._dynamo.utils.counters` as plain numbers; empty where torch.compile was never used."""
-    groups: Mapping[str, Mapping[str, Any]] = loaded.part(_UTILS, "counters") or {}
+    groups: Mapping[str, Mapping[str, Any]] = imported.part(_UTILS, "counters") or {}
     return {
         str(group): {str(name): int(count) for name, count in dict(counts).items() if isinstance(count, int)}
         for group, counts in dict(groups).items()
@@ -111,7 +111,7 @@ def graphs() -> int:
 
 
 def _listen(stated: ProbeOutput) -> None:
-    handler = loaded.part(_CALLBACK, "callback_handler")
+    handler = imported.part(_CALLBACK, "callback_handler")
     if handler is None or "listener" in stated.kept:
         return
     listener = DynamoListener(stated)
@@ -175,7 +175,7 @@ def _posture(stated: ProbeOutput, groups: Mapping[str, Mapping[str, int]], break
     if breaks or any(_limited(name) for name in groups.get("unimplemented", {})):
         return "regional"
     every = stated.get("model.parameters_total")
-    records = loaded.part(_UTILS, "get_compilation_metrics")
+    records = imported.part(_UTILS, "get_compilation_metrics")
     taken = [getattr(record, "param_numel", None) for record in (records() if records is not None else ())]
     return "whole_graph" if every is not None and every in taken else None
 
@@ -203,7 +203,7 @@ def _cache(stated: ProbeOutput, inductor: Mapping[str, int], autograd: Mapping[s
         hits, misses = autograd.get("autograd_cache_hit", 0), autograd.get("autograd_cache_miss", 0)
     if not hits and not misses:
         bypassed = inductor.get("fxgraph_cache_bypass", 0) or not getattr(
-            loaded.module("torch._inductor.config"), "fx_graph_cache", True
+            imported.module("torch._inductor.config"), "fx_graph_cache", True
         )
         stated.put("compile.cache_state", "off" if bypassed else None)
         return
@@ -219,13 +219,13 @@ def _seconds(stated: ProbeOutput) -> float | None:
     listener: DynamoListener | None = stated.kept.get("listener")
     if listener is not None and not stated.kept["unheard"]:
         return listener.seconds
-    times: Mapping[str, list[float]] = loaded.part(_UTILS, "compilation_time_metrics") or {}
+    times: Mapping[str, list[float]] = imported.part(_UTILS, "compilation_time_metrics") or {}
     return next((sum(times[name]) for name in ("_compile.compile_inner", "_compile") if name in times), None)
 
 
 def _regions(stated: ProbeOutput) -> None:
     """Compiled functions by name, where the caller says that regions are what is compiled."""
-    records = loaded.part(_UTILS, "get_compilation_metrics")
+    records = imported.part(_UTILS, "get_compilation_metrics")
     if records is None:
         return
     names = [_qualified(record) for record in records() if getattr(record, "co_name", None)]

@@ -15,13 +15,13 @@ import os
 import sys
 
 from receipts.emit import secrets
-from receipts.emit.probes import loaded, torch_xla
+from receipts.emit.probes import imported, torch_xla
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "environment"
 # Variables that hold flags of their own.
@@ -241,10 +241,10 @@ def _writer(name: str) -> str:
 
 
 def _cuda_begun() -> bool:
-    if loaded.part("torch.cuda", "_initialized"):
+    if imported.part("torch.cuda", "_initialized"):
         return True
-    return any(name in ("cuda", "gpu", "rocm") for name in loaded.part("jax._src.xla_bridge", "_backends") or ())
+    return any(name in ("cuda", "gpu", "rocm") for name in imported.part("jax._src.xla_bridge", "_backends") or ())
 
 
 def _xla_begun() -> bool:
-    return bool(loaded.part("jax._src.xla_bridge", "_backends")) or torch_xla.begun()
+    return bool(imported.part("jax._src.xla_bridge", "_backends")) or torch_xla.begun()

@@ -6,12 +6,12 @@ or integration does. Where none is, what is left is the library itself.
 
 from __future__ import annotations
 
-from receipts.emit import place
-from receipts.emit.probes import loaded
+from receipts.emit import identity
+from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "frameworks"
 # Modules that hold a training loop, by the framework's name.
@@ -39,13 +39,17 @@ TRAINERS = {
 
 def at_end(stated: ProbeOutput) -> None:
     """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
-    if stated.world == 1 and stated.get("hardware.accelerator") == "cpu" and (place.jax_processes() or (0, 1))[1] == 1:
+    if (
+        stated.world == 1
+        and stated.get("hardware.accelerator") == "cpu"
+        and (identity.jax_processes() or (0, 1))[1] == 1
+    ):
         stated.put("hardware.hosts", 1)
     if stated.world == 1 and stated.get("hardware.chips") == 1:
         # The degrees multiply to the chips, so that on one chip each of them is 1.
         for degree in ("tensor", "pipeline", "context", "expert"):
             stated.put(f"parallelism.{degree}", 1)
-    trainers = sorted({name for module, name in TRAINERS.items() if loaded.module(module) is not None})
+    trainers = sorted({name for module, name in TRAINERS.items() if imported.module(module) is not None})
     if trainers:
         stated.note(f"trainers that are imported: {', '.join(trainers)}; who drove the loop is not told by that")
         return
@@ -58,8 +62,8 @@ def at_end(stated: ProbeOutput) -> None:
 
 def library() -> str | None:
     """`torch`, `jax` or `torch-xla`, where what is imported leaves no other; None where there are several, or none."""
-    if loaded.module("torch_xla") is not None:
+    if imported.module("torch_xla") is not None:
         # torch_xla brings JAX along for its Pallas kernels.
         return "torch-xla"
-    loading = [name for name in ("torch", "jax", "tensorflow", "mxnet", "mlx", "paddle") if loaded.any_of([name])]
+    loading = [name for name in ("torch", "jax", "tensorflow", "mxnet", "mlx", "paddle") if imported.any_of([name])]
     return loading[0] if loading in (["torch"], ["jax"]) else None

@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "host"
 RANKS = "host"

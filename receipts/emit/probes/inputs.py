@@ -12,11 +12,11 @@ import os
 import re
 import time
 
-from receipts.emit import config_files, literals, own_launch
-from receipts.emit.declared import declared
+from receipts.emit import configuration, own_launch, python_source
 from receipts.emit.launch_values import key_of
 from receipts.emit.named_files import NamedFiles
-from receipts.emit.probes import environment, imported, loaded
+from receipts.emit.probes import environment, imported
+from receipts.emit.python_source import declared
 from receipts.emit.secrets import allowed, secret_name
 from receipts.emit.source_reads import SourceReads
 
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "inputs"
 MAY_BLOCK = True
@@ -42,7 +42,7 @@ _OTHERS = re.compile(
 
 def at_start(stated: ProbeOutput) -> None:
     """State program, options and launcher, and what the sources that are imported by now read."""
-    main = imported.main()
+    main = imported.main_file()
     root = own_launch.checkout(main) if main else os.getcwd()
     known = declared(_text(main))
     given, before, several = own_launch.words(main, known)
@@ -74,7 +74,7 @@ def at_end(stated: ProbeOutput) -> None:
         _read_sources(stated, math.inf)
         _state_reads(stated, math.inf)
         stated.kept["reads"].forget()
-        literals.tree.cache_clear()
+        python_source.syntax_tree.cache_clear()
         for row in stated.kept["files"].at_end(stated.out):
             stated.file(row)
         _say(stated)
@@ -82,14 +82,14 @@ def at_end(stated: ProbeOutput) -> None:
 
 def _composed(stated: ProbeOutput) -> None:
     """State the configuration that Hydra has composed of its files, as it wrote it down before it called the job."""
-    held = loaded.part("hydra.core.hydra_config", "HydraConfig")
+    held = imported.part("hydra.core.hydra_config", "HydraConfig")
     hydra = getattr(getattr(held.instance(), "cfg", None), "hydra", None) if held is not None else None
     if hydra is None:
         return
     path = os.path.join(hydra.runtime.output_dir, hydra.output_subdir or ".hydra", "config.yaml")
     try:
         with open(path, "rb") as stream:
-            composed = config_files.settings(path, stream.read())
+            composed = configuration.file_settings(path, stream.read())
     except OSError:
         composed = None
     stated.kept["files"].composes = True
@@ -101,10 +101,10 @@ def _composed(stated: ProbeOutput) -> None:
 def _read_sources(stated: ProbeOutput, until: float) -> None:
     reads: SourceReads = stated.kept["reads"]
     taken: set[str] = stated.kept["taken"]
-    modules = imported.files()
+    modules = imported.module_files()
     if main := stated.kept["main"]:
         modules["__main__"] = main
-    own = imported.project(modules)
+    own = imported.project_files(modules)
     for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
         if number >= AT_LEAST and time.perf_counter() > until:
             stated.kept["unread"] = True
@@ -141,7 +141,10 @@ def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, 
     known: dict[str, str | None] = stated.kept["defaults"]
     fields: dict[str, str | None] = stated.kept["fields"]
     before = {name for name, text in (fields | known).items() if text is not None}
-    kinds = ((reads.options, literals.defaults, known), (reads.fields, literals.fields, fields))
+    kinds = (
+        (reads.options, python_source.option_defaults, known),
+        (reads.fields, python_source.dataclass_defaults, fields),
+    )
     for sources, read, defaults in kinds[: 1 + reads.of_fields]:
         for name in sorted(sources, key=lambda name: name != "__main__"):
             if name == "__main__" or time.perf_counter() < until:
@@ -177,7 +180,7 @@ def _globals(main: str) -> dict[str, str]:
     """Settings of a script that lets a file of settings, or its command line, assign its globals."""
     from receipts.emit.launch_values import flat
 
-    return flat(literals.settings(_text(main), whole=False) or {})
+    return flat(python_source.assigned_values(_text(main), whole=False) or {})
 
 
 def _text(main: str) -> str:

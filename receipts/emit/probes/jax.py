@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 
-from receipts.emit.probes import loaded, process, wheels
+from receipts.emit.probes import imported, process, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "jax"
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -88,39 +88,39 @@ class JaxListener:
 
 def at_start(stated: ProbeOutput) -> None:
     """Listen, where JAX is there already."""
-    loaded.each(stated, _listen)
+    imported.read_each(stated, _listen)
 
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State memory by device, and the mesh that is in force; listen from here on where JAX came since."""
     stated.kept["phase"] = phase
     if phase != "steady":
-        loaded.each(stated, _listen)
+        imported.read_each(stated, _listen)
     process.keep_memory(stated, phase)
     if begun():
-        loaded.each(stated, _memory, _mesh)
+        imported.read_each(stated, _memory, _mesh)
 
 
 def at_warm(stated: ProbeOutput) -> None:
     """Note that the warm-up was seen to end."""
-    loaded.each(stated, _listen, _mesh)
+    imported.read_each(stated, _listen, _mesh)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """State compiles, cache, machine and settings."""
-    loaded.each(stated, _stop)
-    if loaded.module("jax") is not None and loaded.module("torch_xla") is None and begun():
-        loaded.each(stated, _machine, _platform, _compiles, _settings)
+    imported.read_each(stated, _stop)
+    if imported.module("jax") is not None and imported.module("torch_xla") is None and begun():
+        imported.read_each(stated, _machine, _platform, _compiles, _settings)
 
 
 def begun() -> bool:
     """Whether the job has started a backend of JAX."""
-    return bool(loaded.part("jax._src.xla_bridge", "_backends"))
+    return bool(imported.part("jax._src.xla_bridge", "_backends"))
 
 
 def _listen(stated: ProbeOutput) -> None:
-    monitoring = loaded.module("jax._src.monitoring")
-    if monitoring is None or loaded.module("jax") is None or "listener" in stated.kept:
+    monitoring = imported.module("jax._src.monitoring")
+    if monitoring is None or imported.module("jax") is None or "listener" in stated.kept:
         return
     listener = JaxListener(stated)
     monitoring.register_event_listener(listener.event)
@@ -130,7 +130,7 @@ def _listen(stated: ProbeOutput) -> None:
 
 
 def _stop(stated: ProbeOutput) -> None:
-    listener, monitoring = stated.kept.get("listener"), loaded.module("jax._src.monitoring")
+    listener, monitoring = stated.kept.get("listener"), imported.module("jax._src.monitoring")
     if listener is None or monitoring is None:
         return
     # Older versions have these by private names, and the oldest not at all: then it listens on and says nothing.
@@ -142,11 +142,11 @@ def _stop(stated: ProbeOutput) -> None:
 
 
 def _devices() -> list[Any]:
-    return list(loaded.part("jax", "devices")())
+    return list(imported.part("jax", "devices")())
 
 
 def _memory(stated: ProbeOutput) -> None:
-    for device in loaded.part("jax", "local_devices")():
+    for device in imported.part("jax", "local_devices")():
         stats = device.memory_stats()
         if not stats:
             continue
@@ -165,9 +165,9 @@ def _memory(stated: ProbeOutput) -> None:
 def _mesh(stated: ProbeOutput) -> None:
     if not begun():
         return
-    env = getattr(loaded.part("jax._src.mesh", "thread_resources"), "env", None)
+    env = getattr(imported.part("jax._src.mesh", "thread_resources"), "env", None)
     meshes = [getattr(env, "physical_mesh", None)]
-    concrete = loaded.part("jax._src.mesh", "get_concrete_mesh")
+    concrete = imported.part("jax._src.mesh", "get_concrete_mesh")
     if concrete is not None:
         meshes.append(concrete())
     for mesh in meshes:
@@ -221,8 +221,8 @@ def _platform(stated: ProbeOutput) -> None:
         word, _, number = str(client.platform_version).partition(" ")
         if word == "cuda" and number.isdigit():
             stated.put("platform.cuda", f"{int(number) // 1000}.{int(number) % 1000 // 10}")
-        ask = getattr(loaded.part("jax._src.lib", "cuda_versions"), "cudnn_get_version", None)
-        version = loaded.read(stated, "cuDNN's version", ask) if ask is not None else None
+        ask = getattr(imported.part("jax._src.lib", "cuda_versions"), "cudnn_get_version", None)
+        version = imported.read_value(stated, "cuDNN's version", ask) if ask is not None else None
         if isinstance(version, int):
             from receipts.emit.probes.pytorch import cudnn_version, driver
 
@@ -249,7 +249,7 @@ def _compiles(stated: ProbeOutput) -> None:
 
 
 def _config() -> dict[str, Any]:
-    return dict(getattr(loaded.part("jax._src.config", "config"), "values", None) or {})
+    return dict(getattr(imported.part("jax._src.config", "config"), "values", None) or {})
 
 
 def _cache(stated: ProbeOutput, listener: JaxListener) -> None:
@@ -272,10 +272,10 @@ def _settings(stated: ProbeOutput) -> None:
     seen: dict[str, bool | int | float | str] = {
         name: value for name in _CACHE if isinstance(value := values.get(name), bool | int | float | str)
     }
-    index = loaded.part("jax", "process_index")
+    index = imported.part("jax", "process_index")
     if index is not None:
         seen["process_index"] = int(index())
-    seen["local_devices"] = len(loaded.part("jax", "local_devices")())
+    seen["local_devices"] = len(imported.part("jax", "local_devices")())
     stated.evidence(
-        "jax-state", level="intent", producer="jax", version=str(loaded.part("jax", "__version__")), observed=seen
+        "jax-state", level="intent", producer="jax", version=str(imported.part("jax", "__version__")), observed=seen
     )

@@ -1,24 +1,24 @@
 """Megatron-LM's arguments, as its training loop holds them: what was asked for, and never what ran.
 
 `megatron.training.global_vars` keeps one object of arguments once it is initialised; an attribute that this version
-does not have is absent. What they state is in `receipts.emit.megatron`.
+does not have is absent. What they state is in `receipts.emit.megatron_rules`.
 Sources: `global_vars.py`, core 0.9 to 0.20.
 """
 
 from __future__ import annotations
 
+from receipts.emit.configuration import object_settings
 from receipts.emit.contract import contract
-from receipts.emit.given_settings import settings
-from receipts.emit.megatron import RULES
-from receipts.emit.probes import loaded
+from receipts.emit.megatron_rules import RULES
+from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from receipts.emit.megatron import Put
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.megatron_rules import Put
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "megatron"
 _GLOBALS = ("megatron.training.global_vars", "megatron.global_vars")
@@ -109,7 +109,7 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
 
 def arguments() -> Any:
     """The object of arguments; None before Megatron has parsed them."""
-    return next((held for name in _GLOBALS if (held := loaded.part(name, "_GLOBAL_ARGS")) is not None), None)
+    return next((held for name in _GLOBALS if (held := imported.part(name, "_GLOBAL_ARGS")) is not None), None)
 
 
 def state(stated: ProbeOutput, given: MegatronArguments) -> None:
@@ -119,7 +119,7 @@ def state(stated: ProbeOutput, given: MegatronArguments) -> None:
         stated.put(path, value)
 
     if stated.rank == 0:
-        stated.inputs("resolved", settings(given.arguments))
+        stated.inputs("resolved", object_settings(given.arguments))
     for rule in (*RULES, _host):
         try:
             rule(put, given)
@@ -130,6 +130,6 @@ def state(stated: ProbeOutput, given: MegatronArguments) -> None:
 def _host(put: Put, given: MegatronArguments) -> None:
     put("path.witnessed.framework", "megatron-lm", "")
     put("path.witnessed.frameworks", ["megatron-lm"], "")
-    graphs = loaded.part("megatron.core.transformer.cuda_graphs", "_CudagraphGlobalRecord")
+    graphs = imported.part("megatron.core.transformer.cuda_graphs", "_CudagraphGlobalRecord")
     if graphs is not None and given.text("cuda_graph_impl") == "local":
         put("path.witnessed.cuda_graphs", bool(getattr(graphs, "cudagraph_created", False)), "")

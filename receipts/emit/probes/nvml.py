@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import threading
 
-from receipts.emit.probes import loaded
+from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "nvml"
 INTERVAL = "RECEIPTS_NVML_SECONDS"
@@ -91,18 +91,18 @@ class Sampler:
 def at_phase(stated: ProbeOutput, phase: str) -> None:
     """Take the first reading once the job computes on a device; take samples from then on where they are asked for."""
     if phase != "steady" and "first" not in stated.kept:
-        loaded.each(stated, _first)
+        imported.read_each(stated, _first)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """Take the last reading, and state what the two, or the samples, show."""
     if "first" in stated.kept:
-        loaded.each(stated, _last)
+        imported.read_each(stated, _last)
         _call(stated.kept["library"], "nvmlShutdown")
 
 
 def _first(stated: ProbeOutput) -> None:
-    library = loaded.module("pynvml")
+    library = imported.module("pynvml")
     identity = device()
     if library is None or identity is None:
         return
@@ -126,10 +126,10 @@ def interval() -> float | None:
 
 def device() -> str | None:
     """The UUID of the device that this process computes on, by torch's own word; None where it does not tell."""
-    if not loaded.part("torch.cuda", "_initialized"):
+    if not imported.part("torch.cuda", "_initialized"):
         return None
-    current = loaded.part("torch.cuda", "current_device")()
-    identity = getattr(loaded.part("torch.cuda", "get_device_properties")(current), "uuid", None)
+    current = imported.part("torch.cuda", "current_device")()
+    identity = getattr(imported.part("torch.cuda", "get_device_properties")(current), "uuid", None)
     if identity is None:
         return None
     text = str(identity)
@@ -162,7 +162,7 @@ def _last(stated: ProbeOutput) -> None:
             if getattr(reading, name) is not None:
                 seen[f"{when}.{name}"] = getattr(reading, name)
     seen["samples"] = len(samples)
-    version = loaded.part("pynvml", "__version__")
+    version = imported.part("pynvml", "__version__")
     stated.evidence("nvml", producer="pynvml", version=None if version is None else str(version), observed=seen)
 
 

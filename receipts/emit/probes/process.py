@@ -6,12 +6,12 @@ out-of-memory failure of the host is read with.
 
 from __future__ import annotations
 
-from receipts.emit import cgroup
+from receipts.emit import termination
 from receipts.emit.probes import host
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "process"
 # Version 1 writes the largest number of pages for none.
@@ -20,7 +20,7 @@ _NO_LIMIT = 1 << 60
 
 def at_start(stated: ProbeOutput) -> None:
     """Note the memory that the control group allows, and the kills so far."""
-    kills = cgroup.oom_kills()
+    kills = termination.oom_kills()
     stated.kept["kills"] = kills
     limit = limit_bytes()
     if limit is not None:
@@ -33,12 +33,12 @@ def at_end(stated: ProbeOutput) -> None:
     _, peak = resident_bytes()
     if peak is not None:
         stated.note(f"at most {peak} bytes of memory were resident ({peak / 2**30:.1f} GiB)")
-    more = cgroup.more_kills(stated.kept.get("kills") or {})
+    more = termination.more_kills(stated.kept.get("kills") or {})
     if more:
         stated.note(f"the kernel's out-of-memory killer struck {more} times in its control group while it ran")
 
 
-def limit_bytes(process: str = "self", root: str = cgroup.ROOT) -> int | None:
+def limit_bytes(process: str = "self", root: str = termination.CGROUP_ROOT) -> int | None:
     """The tightest memory limit of the control group and those around it, bytes; None where there is none."""
     limits = [_limit(place) for place in _places(process, root)]
     return min((limit for limit in limits if limit is not None), default=None)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from receipts.emit.probes import loaded, process
+from receipts.emit.probes import imported, process
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "torch"
 # The names of torch.backends.cuda's queries, by the backend that they tell of.
@@ -33,33 +33,33 @@ _PEAKS = {"peak_bytes": "allocated_bytes.all.peak", "peak_reserved_bytes": "rese
 
 def at_start(stated: ProbeOutput) -> None:
     """State versions where torch is there already."""
-    if loaded.module("torch") is not None:
-        loaded.each(stated, _versions)
+    if imported.module("torch") is not None:
+        imported.read_each(stated, _versions)
 
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State the allocator's rows, and from the first step on the switches that the job runs with."""
-    if loaded.module("torch") is None:
+    if imported.module("torch") is None:
         return
     stated.kept["phase"] = phase
-    loaded.each(stated, _versions, _memory)
+    imported.read_each(stated, _versions, _memory)
     if phase in ("post_step0", "steady"):
-        loaded.each(stated, _switches, _machine)
+        imported.read_each(stated, _switches, _machine)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """State the process group and the allocator's retries, and say what was read."""
-    if loaded.module("torch") is not None:
-        loaded.each(stated, _retries, _group, _intent)
+    if imported.module("torch") is not None:
+        imported.read_each(stated, _retries, _group, _intent)
 
 
 def cuda_begun() -> bool:
     """Whether the job has started CUDA through torch."""
-    return bool(loaded.part("torch.cuda", "_initialized"))
+    return bool(imported.part("torch.cuda", "_initialized"))
 
 
 def _versions(stated: ProbeOutput) -> None:
-    version = loaded.module("torch.version")
+    version = imported.module("torch.version")
     if version is None:
         return
     cuda, hip = vars(version).get("cuda"), vars(version).get("hip")
@@ -70,12 +70,12 @@ def _versions(stated: ProbeOutput) -> None:
         stated.put("platform.driver", driver())
     if not cuda_begun():
         return
-    cudnn = loaded.part("torch.backends.cudnn", "version")
-    number = loaded.read(stated, "cuDNN's version", cudnn) if cudnn is not None else None
+    cudnn = imported.part("torch.backends.cudnn", "version")
+    number = imported.read_value(stated, "cuDNN's version", cudnn) if cudnn is not None else None
     if isinstance(number, int):
         stated.put("platform.cudnn", cudnn_version(number))
-    nccl = loaded.part("torch.cuda.nccl", "version")
-    nccl_version = loaded.read(stated, "NCCL's version", nccl) if nccl is not None else None
+    nccl = imported.part("torch.cuda.nccl", "version")
+    nccl_version = imported.read_value(stated, "NCCL's version", nccl) if nccl is not None else None
     if isinstance(nccl_version, tuple):
         stated.put("platform.nccl", ".".join(str(part) for part in nccl_version))
 
@@ -100,7 +100,7 @@ def driver(path: str = "/proc/driver/nvidia/version") -> str | None:
 
 def devices() -> dict[int, dict[str, Any]]:
     """The allocator's counters of each device that this process allocated on; empty before CUDA has started."""
-    count, counters = loaded.part("torch.cuda", "device_count"), loaded.part("torch.cuda", "memory_stats")
+    count, counters = imported.part("torch.cuda", "device_count"), imported.part("torch.cuda", "memory_stats")
     if not cuda_begun() or count is None or counters is None:
         return {}
     rows = {device: dict(counters(device)) for device in range(count())}
@@ -110,7 +110,7 @@ def devices() -> dict[int, dict[str, Any]]:
 def _memory(stated: ProbeOutput) -> None:
     process.keep_memory(stated, stated.kept["phase"])
     peaks: dict[tuple[int, str], int] = stated.kept.setdefault("peaks", {})
-    properties = loaded.part("torch.cuda", "get_device_properties")
+    properties = imported.part("torch.cuda", "get_device_properties")
     for device, stats in devices().items():
         # A job may reset its peaks, as torchtitan does with each line of its log: the largest that was seen is kept.
         for name, key in _PEAKS.items():
@@ -128,7 +128,7 @@ def _memory(stated: ProbeOutput) -> None:
 
 
 def _machine(stated: ProbeOutput) -> None:
-    properties = loaded.part("torch.cuda", "get_device_properties")
+    properties = imported.part("torch.cuda", "get_device_properties")
     used = devices()
     if used and properties is not None:
         names = sorted({str(properties(device).name) for device in used})
@@ -149,15 +149,15 @@ def _machine(stated: ProbeOutput) -> None:
 
 def on_cpu() -> bool:
     """Whether nothing but the CPU can have computed: no other runtime under torch, and no other framework."""
-    if cuda_begun() or sys.platform == "darwin" or loaded.any_of((*_ELSEWHERE, "jax")):
+    if cuda_begun() or sys.platform == "darwin" or imported.any_of((*_ELSEWHERE, "jax")):
         return False
-    return not any(loaded.part(name, "_initialized") for name in ("torch.xpu", "torch.mtia"))
+    return not any(imported.part(name, "_initialized") for name in ("torch.xpu", "torch.mtia"))
 
 
 def _switches(stated: ProbeOutput) -> None:
-    torch = vars(loaded.module("torch"))
+    torch = vars(imported.module("torch"))
     for name, call in _readings(torch).items():
-        value = loaded.read(stated, name, call)
+        value = imported.read_value(stated, name, call)
         if value is not None:
             stated.put(f"features.torch.{name}", value)
     enabled = sdpa(stated)
@@ -182,7 +182,7 @@ def _readings(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         if getter in torch:
             readings[name] = partial(_call, kind, torch[getter])
     if cuda_begun():
-        cudnn = loaded.module("torch.backends.cudnn")
+        cudnn = imported.module("torch.backends.cudnn")
         for name in ("benchmark", "deterministic", "enabled"):
             readings[f"cudnn_{name}"] = partial(getattr, cudnn, name, None)
         reduced = torch.get("_C")
@@ -213,10 +213,14 @@ def _first(value: Any) -> bool:
 
 def sdpa(stated: ProbeOutput) -> list[str] | None:
     """Backends of scaled_dot_product_attention that may be chosen, which is intent; None where torch cannot say."""
-    queries = {name: loaded.part("torch.backends.cuda", query) for name, query in SDPA.items()}
+    queries = {name: imported.part("torch.backends.cuda", query) for name, query in SDPA.items()}
     if queries["math"] is None:
         return None
-    return [name for name, query in queries.items() if query is not None and loaded.read(stated, f"sdpa {name}", query)]
+    return [
+        name
+        for name, query in queries.items()
+        if query is not None and imported.read_value(stated, f"sdpa {name}", query)
+    ]
 
 
 def _retries(stated: ProbeOutput) -> None:
@@ -229,26 +233,26 @@ def _retries(stated: ProbeOutput) -> None:
 
 def _group(stated: ProbeOutput) -> None:
     """The default process group, by what it knows of itself: no collective is called."""
-    ask = loaded.part("torch.distributed", "is_initialized")
+    ask = imported.part("torch.distributed", "is_initialized")
     if ask is None or not ask():
         return
-    world = loaded.part("torch.distributed", "get_world_size")()
-    backend = loaded.part("torch.distributed", "get_backend")()
+    world = imported.part("torch.distributed", "get_world_size")()
+    backend = imported.part("torch.distributed", "get_backend")()
     stated.put("features.torch.distributed_backend", str(backend))
     if world != stated.world:
         stated.note(f"torch's process group has {world} ranks, and the launcher says {stated.world}")
 
 
 def _intent(stated: ProbeOutput) -> None:
-    torch = vars(loaded.module("torch"))
+    torch = vars(imported.module("torch"))
     seen: dict[str, bool | int | float | str] = {}
     for device in list(devices())[:1]:
-        properties = loaded.part("torch.cuda", "get_device_properties")(device)
+        properties = imported.part("torch.cuda", "get_device_properties")(device)
         seen["device"] = str(properties.name)
         seen["capability"] = f"{properties.major}.{properties.minor}"
         seen["multiprocessors"] = int(getattr(properties, "multi_processor_count", 0))
         seen["total_memory_bytes"] = int(properties.total_memory)
-    built = loaded.module("torch.version")
+    built = imported.module("torch.version")
     seen["git"] = str(vars(built).get("git_version")) if built is not None else "unknown"
     stated.evidence(
         "torch-state", level="intent", producer="torch", version=str(torch.get("__version__", "")), observed=seen

@@ -7,13 +7,13 @@ Sources: `torch_xla/debug/metrics.py`, `torch_xla/distributed/spmd/xla_sharding.
 
 from __future__ import annotations
 
-from receipts.emit.probes import loaded, process, wheels
+from receipts.emit.probes import imported, process, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "torch_xla"
 HOST_READ = "aten::_local_scalar_dense"
@@ -78,32 +78,32 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
     stated.kept["phase"] = phase
     process.keep_memory(stated, phase)
     if phase == "post_step0":
-        loaded.each(stated, _keep_step0)
+        imported.read_each(stated, _keep_step0)
     if begun():
-        loaded.each(stated, _memory, _mesh)
+        imported.read_each(stated, _memory, _mesh)
 
 
 def at_warm(stated: ProbeOutput) -> None:
     """Keep the counters of the warm-up's end."""
     if _extension() is not None:
-        loaded.each(stated, _keep_warm)
+        imported.read_each(stated, _keep_warm)
 
 
 def at_span(stated: ProbeOutput, begins: bool) -> None:
     """Keep what an evaluation or a checkpoint compiles and reads: it is no step's."""
     if _extension() is not None:
-        loaded.each(stated, _keep_before if begins else _keep_apart)
+        imported.read_each(stated, _keep_before if begins else _keep_apart)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """State what the counters show, and the machine."""
     if _extension() is not None and begun():
-        loaded.each(stated, _machine, _counts)
+        imported.read_each(stated, _machine, _counts)
 
 
 def table() -> MetricsSnapshot:
     """The counters as they stand. Reading them waits for nothing."""
-    metrics = loaded.module("torch_xla.debug.metrics")
+    metrics = imported.module("torch_xla.debug.metrics")
     if metrics is None:
         return MetricsSnapshot({}, 0.0)
     counts: dict[str, int] = {name: int(metrics.counter_value(name) or 0) for name in metrics.counter_names()}
@@ -117,7 +117,7 @@ def table() -> MetricsSnapshot:
 
 
 def _extension() -> Any:
-    return loaded.module("_XLAC")
+    return imported.module("_XLAC")
 
 
 def begun() -> bool:
@@ -194,10 +194,10 @@ def _cache(stated: ProbeOutput, end: MetricsSnapshot) -> None:
 
 def _machine(stated: ProbeOutput) -> None:
     extension, kind = _extension(), ""
-    names = list(loaded.read(stated, "the devices", extension._xla_get_all_runtime_devices) or ())
+    names = list(imported.read_value(stated, "the devices", extension._xla_get_all_runtime_devices) or ())
     ask = getattr(extension, "_xla_device_kind", None)
     if ask is not None and names and not _spmd():
-        kind = str(loaded.read(stated, "the kind of device", lambda: ask("xla:0")) or "")
+        kind = str(imported.read_value(stated, "the kind of device", lambda: ask("xla:0")) or "")
     platform = {name.partition(":")[0] for name in names}
     if not kind and platform == {"TPU"}:
         # Under SPMD there is no device to ask; Cloud TPU's hosts name theirs (v6e-8).
@@ -216,7 +216,7 @@ def _machine(stated: ProbeOutput) -> None:
 
 
 def _spmd() -> bool | None:
-    ask = loaded.part("torch_xla.runtime", "is_spmd")
+    ask = imported.part("torch_xla.runtime", "is_spmd")
     return None if ask is None else bool(ask())
 
 
@@ -241,7 +241,7 @@ def _memory(stated: ProbeOutput) -> None:
 
 
 def _mesh(stated: ProbeOutput) -> None:
-    mesh = loaded.part("torch_xla.distributed.spmd.xla_sharding", "_GLOBAL_MESH")
+    mesh = imported.part("torch_xla.distributed.spmd.xla_sharding", "_GLOBAL_MESH")
     names, shape = getattr(mesh, "axis_names", None), getattr(mesh, "mesh_shape", None)
     if mesh is not None and names and shape:
         pairs = zip(names, shape, strict=False)
@@ -249,5 +249,5 @@ def _mesh(stated: ProbeOutput) -> None:
 
 
 def _version() -> str | None:
-    version = loaded.part("torch_xla", "__version__") or loaded.part("torch_xla.version", "__version__")
+    version = imported.part("torch_xla", "__version__") or imported.part("torch_xla.version", "__version__")
     return None if version is None else str(version)

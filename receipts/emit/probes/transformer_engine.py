@@ -6,13 +6,13 @@ Sources: `transformer_engine/pytorch` 1.11 to 2.20: `_attention_backends` holds 
 
 from __future__ import annotations
 
-from receipts.emit.probes import loaded
+from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "transformer_engine"
 _ATTENTION = (
@@ -37,17 +37,17 @@ RECIPES = {
 
 def at_end(stated: ProbeOutput) -> None:
     """State the attention backend of the last selection, and note which modules there are and how they quantise."""
-    if loaded.module("transformer_engine") is not None:
-        loaded.each(stated, _attention, _modules)
+    if imported.module("transformer_engine") is not None:
+        imported.read_each(stated, _attention, _modules)
 
 
 def _version() -> str | None:
-    version = loaded.part("transformer_engine", "__version__")
+    version = imported.part("transformer_engine", "__version__")
     return None if version is None else str(version)
 
 
 def _attention(stated: ProbeOutput) -> None:
-    tables = (loaded.part(name, "_attention_backends") for name in _ATTENTION)
+    tables = (imported.part(name, "_attention_backends") for name in _ATTENTION)
     table: dict[str, Any] = next((table for table in tables if isinstance(table, dict)), {})
     if not table.get("attention_params"):
         return
@@ -84,7 +84,9 @@ def _member(value: Any) -> str:
 
 
 def _modules(stated: ProbeOutput) -> None:
-    bases = tuple(base for base in (loaded.part(*_BASES), *(loaded.part(*item) for item in _DOT)) if base is not None)
+    bases = tuple(
+        base for base in (imported.part(*_BASES), *(imported.part(*item) for item in _DOT)) if base is not None
+    )
     counts: dict[str, int] = {}
     recipes: dict[str, int] = {}
     eight = 0

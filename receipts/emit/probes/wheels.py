@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 NAME = "wheels"
 MAY_BLOCK = True
@@ -60,7 +60,7 @@ class InstalledWheel:
         import json
 
         if self.folder.endswith(".egg-info"):
-            return not imported.installed(self.folder + os.sep)
+            return not imported.is_installed(self.folder + os.sep)
         try:
             with open(os.path.join(self.folder, "direct_url.json"), encoding="utf-8") as stream:
                 origin = json.loads(stream.read(1 << 16))
@@ -82,9 +82,9 @@ def at_start(stated: ProbeOutput) -> None:
 
 def at_end(stated: ProbeOutput) -> None:
     """State digests, and which wheels are shadowed."""
-    files = imported.files()
-    wanted = {imported.relative(name, path): (name, path) for name, path in files.items() if name != "__main__"}
-    own = imported.project(files)
+    files = imported.module_files()
+    wanted = {imported.relative_path(name, path): (name, path) for name, path in files.items() if name != "__main__"}
+    own = imported.project_files(files)
     for wheel in installed():
         record = wheel.record()
         shadow = _shadow(wheel, record, wanted)
@@ -173,7 +173,7 @@ def _shadow(wheel: InstalledWheel, record: list[tuple[str, str]], wanted: dict[s
     root = os.path.realpath(wheel.root)
     for path, _ in record:
         item = wanted.get(path)
-        if item is not None and not imported.installed(item[1]):
+        if item is not None and not imported.is_installed(item[1]):
             name, file = item
             if os.path.realpath(file) != os.path.join(root, *path.split("/")):
                 shadows[name] = file
@@ -213,7 +213,7 @@ def _digest(stated: ProbeOutput, shadow: dict[str, str]) -> str | None:
     except OSError as error:
         stated.note(f"an imported file could not be read: {error.strerror}")
         return None
-    return f"sha256:{imported.digest(digests)}" if digests else None
+    return f"sha256:{imported.digest_of_files(digests)}" if digests else None
 
 
 def _tell(stated: ProbeOutput, wheel: InstalledWheel, shadow: dict[str, str]) -> None:
@@ -221,7 +221,7 @@ def _tell(stated: ProbeOutput, wheel: InstalledWheel, shadow: dict[str, str]) ->
         stated.note(f"{wheel.name} {wheel.version} is installed from a checkout, and nothing of it was imported")
         return
     name, path = min(shadow.items())
-    root = path[: -len(imported.relative(name, path))].rstrip(os.sep)
+    root = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
     stated.note(
         f"{wheel.name}: {len(shadow)} modules come from the checkout {root}, and not from wheel {wheel.version}"
     )

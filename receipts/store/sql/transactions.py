@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from receipts.base.errors import StoreError, Unreachable, UsageError
-from receipts.emit.modes import file_mode
+from receipts.emit.files import file_mode
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
 from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, WRITES, is_busy

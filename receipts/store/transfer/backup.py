@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
 
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
-from receipts.emit.modes import file_mode, make_folder
+from receipts.emit.files import file_mode, make_folder
 from receipts.store import schema
 from receipts.store.address import Address, address
 from receipts.store.packing import AT_ONCE, unpack

@@ -18,7 +18,7 @@ from receipts.ingest.evidence.frameworks.megatron import configuration
 from receipts.ingest.evidence.steps import FIELDS
 
 if TYPE_CHECKING:
-    from receipts.emit.stated import ProbeOutput
+    from receipts.emit.probing import ProbeOutput
 
 FOLDER = Path(vocabulary.__file__).parent
 TABLES = sorted(place.stem for place in FOLDER.glob("*.toml"))

@@ -1,8 +1,8 @@
-"""Megatron's arguments as leaves of the receipt, by the rules that its recorder has too: `receipts.emit.megatron`."""
+"""Megatron's arguments as leaves of the receipt, by the rules that its recorder has: `receipts.emit.megatron_rules`."""
 
 from __future__ import annotations
 
-from receipts.emit.megatron import RULES
+from receipts.emit.megatron_rules import RULES
 from receipts.ingest.evidence.arguments import Arguments, Leaves
 from receipts.ingest.evidence.reading import Reading
 

@@ -43,7 +43,7 @@ _CAPTURE = "inputs.capture"
 _NEVER = object()
 
 
-class Join:
+class RankJoin:
     """Trees of receipts by rank. ``disagreements`` grows as things are asked for."""
 
     def __init__(self, trees: Mapping[int, dict[str, Any]]) -> None:
@@ -95,7 +95,7 @@ class Join:
         return _NEVER
 
     def _disagree(self, path: str, by_rank: Mapping[int, Any]) -> None:
-        self.disagreements.append(f"{path}: ranks disagree and it is left out: {by_value(by_rank)}")
+        self.disagreements.append(f"{path}: ranks disagree and it is left out: {values_by_rank(by_rank)}")
 
     def maps(self) -> dict[str, dict[str, Any]]:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
@@ -120,8 +120,8 @@ class Join:
         plain = {rank: _plain(value) for rank, value in stated.items()}
         own = key in _OWN_FLAGS if name == "flags" else name in INPUT_MAPS and key in _OWN_INPUTS
         if not own:
-            self.disagreements.append(f"{name}.{key}: ranks disagree: {by_value(plain)}")
-        text = by_value(plain)[:490]
+            self.disagreements.append(f"{name}.{key}: ranks disagree: {values_by_rank(plain)}")
+        text = values_by_rank(plain)[:490]
         late = [value for value in values if isinstance(value, dict) and value.get("before_runtime") is False]
         return {"value": text, "before_runtime": False} if late else text
 
@@ -131,7 +131,7 @@ class Join:
         counted = {rank: len(steps) for rank, steps in series.items()}
         if len(set(counted.values())) > 1:
             ended = all(tree["run"]["outcome"] == "ok" for tree in self.trees.values())
-            line = f"ranks ended after different numbers of steps: {by_value(counted)}"
+            line = f"ranks ended after different numbers of steps: {values_by_rank(counted)}"
             if ended:
                 self.disagreements.append(line)
         longest = max(counted.values(), default=0)
@@ -216,7 +216,7 @@ def ranks(numbers: Iterable[int]) -> str:
     return f"rank {words}" if len(ordered) == 1 else f"ranks {words}"
 
 
-def by_value(by_rank: Mapping[int, Any]) -> str:
+def values_by_rank(by_rank: Mapping[int, Any]) -> str:
     """Values with the ranks that state them: `2.26 (ranks 0-6); 2.27 (rank 7)`."""
     groups: dict[str, list[int]] = {}
     for rank, value in by_rank.items():

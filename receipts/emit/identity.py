@@ -1,17 +1,25 @@
-"""The process's place in its launch: rank, world, host, and the identity that all ranks share.
+"""Which process of which launch this is: rank, world, host, the launch's identity, and the journal's first frame.
 
-Read from what launchers leave in the environment and, where it is imported, from JAX's own record of its processes;
-no backend is started to find out.
+All ranks share the launch's identity. The place among them is read from what launchers leave in the environment and,
+where JAX is imported, from its own record of its processes; no backend is started to find out. The first frame of the
+journal holds both, with the time when the run started and what its caller named.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from time import perf_counter_ns, time_ns
+
+from receipts.emit import secrets
+from receipts.emit.journal import FORMAT
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
 
 # Launcher, rank, world, local rank, local world; the first pair that is set whole counts. A SLURM batch script has
 # SLURM_PROCID too and is no rank: only a step of srun has SLURM_STEP_NUM_TASKS.
@@ -44,14 +52,14 @@ class ProcessRank:
         return f"ProcessRank(rank={self.rank}, world={self.world}, launcher={self.launcher!r}, host={self.host!r})"
 
 
-def find(environment: Mapping[str, str] | None = None) -> ProcessRank:
+def process_rank(environment: Mapping[str, str] | None = None) -> ProcessRank:
     """The place of this process among all: by its launcher's variables, else by JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
     for launcher, rank, world, local, _ in LAUNCHERS:
-        pair = _count(variables, rank), _count(variables, world)
+        pair = _variable_count(variables, rank), _variable_count(variables, world)
         if pair[0] is not None and pair[1] is not None and pair[0] < pair[1] <= LARGEST_WORLD:
-            return ProcessRank(pair[0], pair[1], _count(variables, local) or 0, launcher, host)
+            return ProcessRank(pair[0], pair[1], _variable_count(variables, local) or 0, launcher, host)
     pods = _tpu_pod(variables)
     jax = jax_processes()
     if jax is not None:
@@ -97,22 +105,22 @@ def launch_of(environment: Mapping[str, str] | None = None, place: ProcessRank |
     given = variables.get("RECEIPTS_LAUNCH", "").strip()
     if given:
         return given[:500]
-    where = place or find(variables)
+    where = place or process_rank(variables)
     restart = variables.get("TORCHELASTIC_RESTART_COUNT", "0")
     master = f"{variables.get('MASTER_ADDR', '')}:{variables.get('MASTER_PORT', '')}"
     run = variables.get("TORCHELASTIC_RUN_ID", "")
     if run and run != "none":
-        return named("torchelastic", run, restart, master, _parent() if _one_host(variables, where) else "")
+        return uuid_of("torchelastic", run, restart, master, _parent() if _one_host(variables, where) else "")
     step = variables.get("SLURM_STEP_ID") or variables.get("SLURM_STEPID")
     if variables.get("SLURM_JOB_ID") and step and where.launcher == "slurm":
         again = variables.get("SLURM_RESTART_COUNT", "0")
-        return named("slurm", variables.get("SLURM_CLUSTER_NAME", ""), variables["SLURM_JOB_ID"], step, again)
+        return uuid_of("slurm", variables.get("SLURM_CLUSTER_NAME", ""), variables["SLURM_JOB_ID"], step, again)
     if where.world > 1 and _one_host(variables, where) and _parent():
-        return named("parent", _parent(), restart, master)
-    return new()
+        return uuid_of("parent", _parent(), restart, master)
+    return new_uuid()
 
 
-def agreed(environment: Mapping[str, str], place: ProcessRank) -> bool:
+def ranks_agree_on_launch(environment: Mapping[str, str], place: ProcessRank) -> bool:
     """Whether every rank of this launch finds the same identity by itself."""
     if place.world == 1 or environment.get("RECEIPTS_LAUNCH", "").strip():
         return True
@@ -121,12 +129,12 @@ def agreed(environment: Mapping[str, str], place: ProcessRank) -> bool:
     return (bool(run) and run != "none") or slurm or (_one_host(environment, place) and bool(_parent()))
 
 
-def new() -> str:
+def new_uuid() -> str:
     """A new UUID, version 4."""
     return _uuid(os.urandom(16), 4)
 
 
-def named(*parts: str) -> str:
+def uuid_of(*parts: str) -> str:
     """A UUID, version 8, of these words: the same words give the same."""
     import hashlib
 
@@ -146,9 +154,11 @@ def _one_host(variables: Mapping[str, str], place: ProcessRank) -> bool:
     """Whether the launcher says that all ranks run on this host."""
     for launcher, _, _, _, local in LAUNCHERS:
         if launcher == place.launcher and local:
-            return _count(variables, local) == place.world
-    ranks = _count(variables, "OMPI_COMM_WORLD_LOCAL_SIZE") or _count(variables, "SLURM_NTASKS_PER_NODE")
-    return ranks == place.world or _count(variables, "SLURM_STEP_NUM_NODES") == 1
+            return _variable_count(variables, local) == place.world
+    ranks = _variable_count(variables, "OMPI_COMM_WORLD_LOCAL_SIZE") or _variable_count(
+        variables, "SLURM_NTASKS_PER_NODE"
+    )
+    return ranks == place.world or _variable_count(variables, "SLURM_STEP_NUM_NODES") == 1
 
 
 def _parent() -> str:
@@ -186,10 +196,80 @@ def _host() -> str:
 
 def _tpu_pod(variables: Mapping[str, str]) -> tuple[int, int] | None:
     names = [item for item in variables.get("TPU_WORKER_HOSTNAMES", "").split(",") if item]
-    index = _count(variables, "TPU_WORKER_ID")
+    index = _variable_count(variables, "TPU_WORKER_ID")
     return (index, len(names)) if index is not None and index < len(names) else None
 
 
-def _count(variables: Mapping[str, str], name: str) -> int | None:
+def _variable_count(variables: Mapping[str, str], name: str) -> int | None:
     text = variables.get(name, "") if name else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
+
+
+RUN_KINDS = ("training", "microbench", "profile", "serving")
+
+
+def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
+    """The frame; an option that is not valid is reported by ``fault`` and left out."""
+    given = about["launch"]
+    launch = str(given)[:500] if given else launch_of(place=where)
+    if not given and not ranks_agree_on_launch(os.environ, where):
+        fault("ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them")
+    kind = str(about["kind"])
+    if kind not in RUN_KINDS:
+        fault(f"kind is one of {', '.join(RUN_KINDS)}, and not {kind!r:.40}; it is recorded as training")
+        kind = "training"
+    tags = about["tags"] if isinstance(about["tags"], list | tuple) else [about["tags"]]
+    texts = {name: _short_text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
+    counts = {name: _step_count(name, about[name], fault) for name in ("warmup", "start_step")}
+    process = os.getpid()
+    return {
+        "format": FORMAT,
+        "launch": launch,
+        "lane": _short_text(about["lane"]) or "unlisted",
+        "kind": kind,
+        "started": utc_now(),
+        "begun_ns": perf_counter_ns(),
+        "begun_wall_ns": time_ns(),
+        "rank": where.rank,
+        "world": where.world,
+        "local_rank": where.local_rank,
+        "launcher": where.launcher,
+        "host": where.host,
+        "process": process,
+        "process_start": process_start(process),
+        "boot": boot_id(),
+        "command": secrets.command_line(_typed_words())[:10_000],
+        "tags": [_short_text(tag) for tag in tags if tag],
+        "session": _short_text(os.environ.get("RECEIPTS_SESSION", "").strip() or None),
+        **counts,
+        **texts,
+    }
+
+
+def python_version() -> str:
+    """The interpreter's version."""
+    return "{}.{}.{}".format(*sys.version_info[:3])
+
+
+def utc_now() -> str:
+    """The time of day, to the millisecond, in UTC."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _typed_words() -> list[str]:
+    """The command line as it was typed, the interpreter by its own name alone."""
+    words = list(getattr(sys, "orig_argv", None) or sys.argv)
+    return [os.path.basename(words[0]), *words[1:]] if words else []
+
+
+def _short_text(value: Any) -> str | None:
+    return None if value is None else secrets.redact(str(value))[:500] or None
+
+
+def _step_count(name: str, value: Any, fault: Callable[[str], None]) -> int | None:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+        return value
+    fault(f"{name} is a count of steps, and not {value!r:.40}")
+    return None

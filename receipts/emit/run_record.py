@@ -1,21 +1,76 @@
-"""All that is known of one process's run, whether it is still going or was read from its journal."""
+"""All that is known of one process's run, whether it is still going or was read from its journal, and when it is stuck.
+
+Nothing watches the job while it runs, since a watchdog would be a thread in it. What is known afterwards is when the
+last step ended or the next began, and when the process was asked to stop, or somebody looked.
+"""
 
 from __future__ import annotations
 
 from receipts.emit import journal
 from receipts.emit.facts import StatedFacts
+from receipts.emit.identity import ProcessRank
 from receipts.emit.losses import ScalarSeries
-from receipts.emit.place import ProcessRank
 
 TYPE_CHECKING = False
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from receipts.emit.stall import Stall
 
-LOSS = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
-NORM = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
+# A step is stuck when it has run for so many times the median step, and for at least so many seconds: long enough for
+# a straggler or a retried request, and shorter than the time-outs of collectives, which are minutes.
+STALL_MEDIANS, MIN_STALL_SECONDS = 20, 60.0
+# With fewer steps there is no telling what is usual; the first ones compile.
+MIN_STALL_STEPS = 5
+
+
+class Stall:
+    """A step that had been running for ``seconds`` when the run ended or was looked at; the median one, in seconds."""
+
+    __slots__ = ("median", "seconds", "step")
+
+    def __init__(self, step: int, seconds: float, median: float) -> None:
+        self.step = step
+        self.seconds = seconds
+        self.median = median
+
+    def __str__(self) -> str:
+        return f"step {self.step} had been running for {self.seconds:,.0f} s; the median step took {self.median:.3g} s"
+
+    def __repr__(self) -> str:
+        return f"Stall(step={self.step}, seconds={self.seconds:.1f})"
+
+
+def stall_of(record: RunRecord, now_ns: int) -> Stall | None:
+    """The stall of a run at a moment of its own clock; None where it steps on, or where that cannot be told.
+
+    Only a step that has begun can be stuck. What lies between steps, or inside a span (a checkpoint, an evaluation, a
+    compilation), may take its time.
+    """
+    gauges, steps = record.gauges, record.steps
+    if gauges is None or steps < MIN_STALL_STEPS or gauges[journal.OPEN_SPAN]:
+        return None
+    begun = gauges[journal.BEGUN]
+    if begun <= max(_last_step_end(record), gauges[journal.LAST]):
+        return None
+    durations = sorted(record.durations())
+    median = durations[len(durations) // 2]
+    running = now_ns - begun
+    if running < MIN_STALL_SECONDS * 1e9 or running < STALL_MEDIANS * median:
+        return None
+    return Stall(steps, running / 1e9, median / 1e9)
+
+
+def _last_step_end(record: RunRecord) -> int:
+    for words, used in reversed(record.blocks):
+        if used > 1:
+            return int(words[used - 2])
+    return 0
+
+
+LOSS_SERIES = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
+NORM_SERIES = ("gradient_norm", (journal.NORMS, journal.NORM, journal.NORM_NOT_FINITE), journal.NORM_TABLE)
 # A batch at the end of an epoch is shorter; the median step, from which rates follow, is not.
 NEARLY_EVERY = 0.9
 
@@ -35,8 +90,8 @@ class RunRecord:
         self.facts = StatedFacts(tell)
         self.blocks: list[tuple[Any, int]] = []
         self.gauges: Any = None
-        self.losses = ScalarSeries(*LOSS)
-        self.norms = ScalarSeries(*NORM)
+        self.losses = ScalarSeries(*LOSS_SERIES)
+        self.norms = ScalarSeries(*NORM_SERIES)
         self.tokens: list[tuple[int, int]] = []
         self.apart: dict[int, int] = {}
         self.warmup: int | None = head.get("warmup")

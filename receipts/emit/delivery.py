@@ -12,7 +12,7 @@ PATIENCE = 15.0  # seconds for all of it
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
-def wanted(requested: bool | None) -> str:
+def server_url(requested: bool | None) -> str:
     """The server's URL; empty where none is named, or nobody asked for a delivery (RECEIPTS_DELIVER=1 asks)."""
     url = os.environ.get("RECEIPTS_STORE", "")
     asks = os.environ.get("RECEIPTS_DELIVER", "") not in ("", "0") if requested is None else requested

@@ -1,0 +1,253 @@
+"""What Python source states outright, without running it: settings of a file, defaults and declarations of options.
+
+By the declarations the words of a command line are read as the program itself reads them: `-l 1e-2`, `--learn 1e-2`
+and `--lr=1e-2` are one option where the source declares them so, and the word behind a switch, or behind an option's
+one value, is the program's own argument and no second value.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+from receipts.emit.launch_values import key_of, text_of
+
+TYPE_CHECKING = False
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+
+_SWITCHES = {"store_true": "false", "store_false": "true"}
+_SUMS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.FloorDiv: lambda a, b: a // b,
+    ast.Pow: lambda a, b: a**b if abs(a) <= 1 << 20 and abs(b) <= 64 else _not_stated(),
+}
+
+
+@lru_cache(maxsize=1)  # what reads one source for several things parses it once
+def syntax_tree(text: str) -> ast.Module | None:
+    """A source as its tree; None where it is no Python that can be read."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def assigned_values(text: str, *, whole: bool = True) -> dict[str, Any] | None:
+    """What top-level assignments of a source state. None where, to be read ``whole``, it holds anything else."""
+    known: dict[str, Any] = {}
+    module = syntax_tree(text)
+    if module is None:
+        return None
+    for node in module.body:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        assigned = isinstance(node, ast.Assign | ast.AnnAssign) and all(isinstance(item, ast.Name) for item in targets)
+        try:
+            stated = _value(value, known) if assigned and value is not None else _not_stated()
+        except (ValueError, TypeError, ArithmeticError):
+            if whole:
+                return None
+            for target in targets if assigned else ():
+                known.pop(getattr(target, "id", ""), None)
+            continue
+        known.update((target.id, stated) for target in targets if isinstance(target, ast.Name))
+    return known
+
+
+def option_defaults(text: str, known: dict[str, str | None]) -> None:
+    """Add the defaults that a source's declarations of options state, by key; None for those that are torn.
+
+    An option is torn that is declared twice, and not alike, or whose default is computed.
+    """
+    module = syntax_tree(text)
+    if module is None:
+        return
+    constants = assigned_values(text, whole=False) or {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call):
+            for name, value in _stated_defaults(node, constants):
+                known[name] = value if known.setdefault(name, value) == value else None
+
+
+def dataclass_defaults(text: str, known: dict[str, str | None]) -> None:
+    """Add the literal defaults of the fields of a source's dataclasses, as parsers of dataclasses make options of them.
+
+    Of a field that two classes have, and not alike, or whose default is computed, it is None.
+    """
+    module = syntax_tree(text)
+    if module is None:
+        return
+    constants = assigned_values(text, whole=False) or {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.ClassDef) and any("dataclass" in ast.unparse(item) for item in node.decorator_list):
+            for item in node.body:
+                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                    value = None if item.value is None else _value_text(_field_default(item.value), constants)
+                    name = item.target.id
+                    known[name] = value if known.setdefault(name, value) == value else None
+
+
+def _field_default(node: ast.expr) -> ast.expr:
+    """What a field is by default: its value, or the `default` of the call that says more of it."""
+    named = {item.arg: item.value for item in getattr(node, "keywords", ())}
+    return named["default"] if isinstance(node, ast.Call) and "default" in named else node
+
+
+def _stated_defaults(call: ast.Call, constants: Mapping[str, Any]) -> Iterable[tuple[str, str | None]]:
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    words = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    named = {item.arg: item.value for item in call.keywords if item.arg}
+    if function == "set_defaults":
+        return [(name, _value_text(value, constants)) for name, value in named.items()]
+    if function.startswith("DEFINE_") and words and len(call.args) > 1:
+        return [(words[0], _value_text(call.args[1], constants))]
+    flags = [word for word in words if word.startswith("-")]
+    if function not in ("add_argument", "option") or not flags:
+        return []
+    action = named.get("action")
+    switch = _SWITCHES.get(str(getattr(action, "value", "")))
+    if switch is not None or (isinstance(is_flag := named.get("is_flag"), ast.Constant) and is_flag.value is True):
+        # What is not typed is off, whatever the program makes of it; `--no-x` is x: false.
+        return [(key_of(word[5:] if word.startswith("--no-") else word), _switch_off(word)) for word in flags]
+    if "default" not in named:
+        return []
+    value = _value_text(named["default"], constants)
+    dest = getattr(named.get("dest"), "value", None)
+    names = [key_of(word.partition("/")[0]) for word in flags] + ([dest] if isinstance(dest, str) else [])
+    return [(name, value) for name in dict.fromkeys(names)]
+
+
+def _switch_off(word: str) -> str:
+    return "true" if word.startswith("--no-") else "false"
+
+
+def _value_text(node: ast.expr, constants: Mapping[str, Any]) -> str | None:
+    try:
+        return text_of(_value(node, constants))
+    except (ValueError, TypeError, ArithmeticError):
+        return None
+
+
+def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+    """A literal, arithmetic of literals, or a name that stands for one. Raises ValueError for anything else."""
+    if isinstance(node, ast.Name):
+        return known[node.id] if node.id in known else _not_stated()
+    if isinstance(node, ast.BinOp):
+        sides = _value(node.left, known), _value(node.right, known)
+        if not all(isinstance(side, int | float) for side in sides) or type(node.op) not in _SUMS:
+            _not_stated()
+        return _SUMS[type(node.op)](*sides)
+    if isinstance(node, ast.List | ast.Tuple):
+        return [_value(item, known) for item in node.elts]
+    if isinstance(node, ast.Dict):
+        return {_value(key, known): _value(item, known) for key, item in _pairs(node)}
+    return ast.literal_eval(node)
+
+
+def _pairs(node: ast.Dict) -> Iterable[tuple[ast.expr, ast.expr]]:
+    return [
+        (key, value) if key is not None else _not_stated() for key, value in zip(node.keys, node.values, strict=True)
+    ]
+
+
+def _not_stated() -> Any:
+    raise ValueError("it is not stated outright")
+
+
+_NO_WORD = ("store_true", "store_false", "store_const", "append_const", "count", "version", "BooleanOptionalAction")
+
+
+def declared(text: str) -> dict[str, tuple[str, int | None]]:
+    """The options that a source declares by `add_argument` or click's `option`, but those that it declares two ways.
+
+    By each flag (`-l`): the one that stands for it (`--lr`), and how many words follow it; None: nobody knows.
+    """
+    if "add_argument(" not in text and ".option(" not in text:
+        return {}
+    module = syntax_tree(text)
+    if module is None:
+        return {}
+    known: dict[str, tuple[str, int | None]] = {}
+    torn: set[str] = set()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("add_argument", "option"):
+            for flag, meaning in _flags_of(node):
+                if known.setdefault(flag, meaning) != meaning:
+                    torn.add(flag)
+    return {flag: meaning for flag, meaning in known.items() if flag not in torn}
+
+
+def _flags_of(call: ast.Call) -> Iterator[tuple[str, tuple[str, int | None]]]:
+    words = [item.value for item in call.args if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    flags = [part for word in words if word.startswith("-") for part in word.split("/")]
+    named = {item.arg: item.value for item in call.keywords}
+    several = any("/" in word for word in words)  # click's `--flash/--no-flash`
+    count: int | None = 1
+    if several or _is_switch(named):
+        count = 0
+    elif None in named or {"nargs", "is_flag", "multiple", "count", "action"} & named.keys():
+        count = None
+    name = next((flag for flag in flags if flag.startswith("--") and not flag.startswith("--no-")), "")
+    off = {word.partition("/")[2] for word in words if "/" in word}
+    for flag in flags:
+        own = flag.startswith("--no-") or not name
+        yield flag, (f"--no-{name[2:]}" if flag in off and name else flag if own else name, count)
+
+
+def _is_switch(named: Mapping[str | None, ast.expr]) -> bool:
+    action = named.get("action")
+    word = action.value if isinstance(action, ast.Constant) else getattr(action, "attr", getattr(action, "id", ""))
+    flags = (getattr(named.get(flag), "value", None) is True for flag in ("is_flag", "count"))
+    return word in _NO_WORD or any(flags)
+
+
+def as_declared(words: Sequence[str], known: Mapping[str, tuple[str, int | None]]) -> list[str]:
+    """The words, each declared option under the name that stands for it and with the words that are its own."""
+    if not known:
+        return list(words)
+    read: list[str] = []
+    place = 0
+    while place < len(words):
+        word = words[place]
+        place += 1
+        if word == "--":
+            return [*read, *words[place - 1 :]]
+        flag, sign, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if flag.startswith("-") and not flag.startswith("--") and flag not in known and flag[:2] in known:
+            flag, sign, value = _short_option(word, known)
+        name, count = known.get(_whole_flag(flag, known), (flag, None))
+        if sign or count is None or not flag.startswith("-"):
+            read.append(f"{name}{sign}{value}")
+        elif count == 0:
+            read.append(name if name.startswith("--no-") else f"{name}=true")
+        elif place < len(words) and words[place] != "--":
+            read.append(f"{name}={words[place]}")
+            place += 1
+        else:
+            read.append(name)
+    return read
+
+
+def _short_option(word: str, known: Mapping[str, tuple[str, int | None]]) -> tuple[str, str, str]:
+    """A short option with its value in one word, `-l0.01`, or given several times, `-vv`."""
+    flag, rest = word[:2], word[2:].removeprefix("=")
+    if known[flag][1] != 0:
+        return flag, "=", rest
+    return (flag, "=", str(len(rest) + 1)) if not rest.strip(flag[1]) else (word, "", "")
+
+
+def _whole_flag(flag: str, known: Mapping[str, tuple[str, int | None]]) -> str:
+    """The option that a beginning of its name stands for; the word itself where it is none, or of several."""
+    if flag in known or not flag.startswith("--") or len(flag) < 3:
+        return flag
+    names = {known[item][0]: item for item in known if item.startswith(flag)}
+    return next(iter(names.values())) if len(names) == 1 else flag
