@@ -73,7 +73,7 @@ def load() -> dict[str, Any]:
 
 def compile_one(name: str) -> None:
     """Compile one shape in this process and print the answer as JSON."""
-    from receipts.estimate.aot import compile_step
+    from receipts.plugins.aot.compiler import compile_step
 
     parsed = plan_of(_shape(name), name)
     setup = setup_of(parsed, Rulebook(()).lanes.of("tpu-maxtext"))

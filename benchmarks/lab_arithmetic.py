@@ -8,7 +8,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.metrics import Launch
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 
 # A rate's record is in the unit that the notebook prints: its factor from SI.
 PRINTED = {

@@ -11,7 +11,7 @@ from benchmarks.history import groups_of, simulated
 from receipts.questions.experiment.experiment import Contrast, Experiment
 from receipts.questions.experiment.progress import answer_of
 from receipts.stats.equivalence import CONFIDENCE
-from receipts.stats.estimate import against_floor, pooled
+from receipts.stats.log_ratio import against_floor, pooled
 from receipts.stats.sequential import plan_looks
 
 EFFECT = 0.00995  # 1 %

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 from math import log
 from pathlib import Path
 
-from receipts.axes.priors import Prior
+from receipts.axes.lane import Prior
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.published import SubmissionSpread, submissions
 from receipts.receipt import Document, parse
-from receipts.stats.estimate import pooled
+from receipts.stats.log_ratio import pooled
 from receipts.workflows.published.mlperf import import_logs
 from receipts.workflows.published.places import find_logs
 

@@ -276,7 +276,7 @@ def _same(call: _Caller, quick: bool, python: str | None) -> list[Result]:
 
     Each process runs blocks of all loops, and is one pair: how its memory happens to lie slows all of them.
     """
-    from receipts.stats.order_statistics import median
+    from receipts.stats.distributions import median
 
     kind, launches = ("torch" if python else "python"), (4 if quick else LAUNCHES)
     times: dict[str, list[float]] = {"bare": [], "recorded": [], "itself": [], "calls": [], "clocks": []}

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.steadiness import Bar
 from receipts.stats.effect import compare
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 from receipts.stats.sessions import sessions
 
 if TYPE_CHECKING:

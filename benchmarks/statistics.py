@@ -30,10 +30,9 @@ from benchmarks.steadiness import Bar
 from benchmarks.steadiness import bars as steadiness_bars
 from receipts.stats.effect import compare
 from receipts.stats.equivalence import Effect
-from receipts.stats.estimate import Sigma
-from receipts.stats.launch import summarize
-from receipts.stats.noise import pool
-from receipts.stats.steady import steady_segment
+from receipts.stats.log_ratio import Sigma
+from receipts.stats.noise import pooled_sigma
+from receipts.stats.steady import steady_segment, summarize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -176,7 +175,7 @@ def _floor(scenario: Scenario, drawn: Pool, rng: np.random.Generator) -> Sigma |
     """A noise floor as a store would have it by then."""
     shape = (FLOOR_GROUPS, FLOOR_LAUNCHES)
     chosen = drawn.locations[rng.integers(0, len(drawn.locations), shape)]
-    return pool((chosen * np.exp(scenario.factors(rng, *shape))).tolist())
+    return pooled_sigma((chosen * np.exp(scenario.factors(rng, *shape))).tolist())
 
 
 def covers(effect: Effect, truth: float) -> bool:

@@ -10,9 +10,9 @@ from statistics import fmean as mean
 import numpy as np
 
 from benchmarks.launch_models import STEP_NOISE, autoregressive
+from receipts.stats.distributions import median
 from receipts.stats.effect import compare
 from receipts.stats.noise import self_check
-from receipts.stats.order_statistics import median
 from receipts.stats.steady import steady_segment
 
 CORRELATIONS = (0.0, 0.5, 0.9)

@@ -33,8 +33,8 @@ def _made_from(source: str) -> str:
 
 def receipt_page() -> str:
     """One table a section: key, type, unit, role, axis, what it is."""
-    from receipts.receipt.catalogue import leaves
     from receipts.receipt.document import VERSION, Receipt
+    from receipts.receipt.leaves import leaves
 
     schema = receipt_schema()
     always = [name for name, field in Receipt.model_fields.items() if field.is_required()]
@@ -99,8 +99,8 @@ def names_page() -> str:
 def axes_page() -> str:
     """Each axis with its members and the switches that another leaf turns off."""
     from receipts.axes.switches import FOLLOWS
-    from receipts.receipt.catalogue import leaves
     from receipts.receipt.leaf import Role
+    from receipts.receipt.leaves import leaves
 
     axes: dict[str, list[str]] = {}
     for leaf in leaves():

@@ -16,7 +16,7 @@ from schemas import receipt_schema
 from receipts.ingest.evidence.vocabulary import table, tables
 from receipts.judging.rulebook import builtin
 from receipts.judging.topic import Topic
-from receipts.receipt.entries import COLLECTIONS
+from receipts.receipt.leaves import COLLECTIONS
 from receipts.receipt.route import SPELLINGS
 
 Node = Mapping[str, Any]

@@ -20,7 +20,7 @@ COMPLETE = {
 def receipt_schema() -> Schema:
     """Schema of receipt 1: `x-receipts` carries each leaf's role, axis and unit. Null means *not stated*."""
     from receipts.receipt.document import VERSION, Receipt
-    from receipts.receipt.upcast import READ_AS_THEY_ARE
+    from receipts.receipt.parse import READ_AS_THEY_ARE
 
     found = _polished(Receipt.model_json_schema(by_alias=True))
     found["properties"]["schema_version"]["enum"] = sorted(READ_AS_THEY_ARE)

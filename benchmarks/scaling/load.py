@@ -16,7 +16,7 @@ from benchmarks.scaling.documents import Size
 from benchmarks.scaling.launches import Launch, launches
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.base.actor import this_process
+from receipts.base.environment import this_process
 from receipts.store import Store, open_store
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import writing

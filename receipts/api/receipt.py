@@ -16,7 +16,7 @@ from receipts.base.errors import near
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.receipt import Document, Parsed, parse, read
-from receipts.receipt.catalogue import by_path, find
+from receipts.receipt.leaves import by_path, find_leaf
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,7 +70,9 @@ class Receipt(Answer):
 
     def __getitem__(self, path: str) -> Any:
         if path not in self.stated:
-            raise KeyError(f"{path} is not stated" if find(path) else f"there is no leaf {path}{near(path, by_path())}")
+            raise KeyError(
+                f"{path} is not stated" if find_leaf(path) else f"there is no leaf {path}{near(path, by_path())}"
+            )
         return self.stated[path]
 
     @property
@@ -93,7 +95,7 @@ class Receipt(Answer):
         """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
         from receipts.judging.verdict_json import to_json
         from receipts.metrics.chips import account
-        from receipts.metrics.chips.as_json import to_json as memory_json
+        from receipts.metrics.chips.account import account_json as memory_json
 
         fell = self.facts.superseded.get(self.id)
         return {

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
-from receipts.base.config import read_config
+from receipts.base.environment import read_config
 from receipts.judging.rulebook import Rulebook, configured
 
 VARIABLE = "RECEIPTS_CONFIG"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipts.axes.difference import Change, Difference, Member, Unknown, difference, difference_under
+from receipts.axes.difference import Change, Difference, Member, Unknown, difference, difference_under, same_context
 from receipts.axes.effective import (
     OFF,
     UNSET,
@@ -14,7 +14,6 @@ from receipts.axes.effective import (
     is_off,
     leaf_named,
 )
-from receipts.axes.held import same_context
 
 __all__ = [
     "OFF",

@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 from receipts.axes.switches import OF_STATE, SWITCHES, Stated, loaded_over, mesh_of, only_tells
 from receipts.axes.switches import OFF as OFF  # rules import it from here
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find as find_accelerator
-from receipts.receipt.catalogue import Leaf, leaves
+from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.configuration import Witnessed
+from receipts.receipt.document import COMPLETE
 from receipts.receipt.leaf import Role
-from receipts.receipt.maps import COMPLETE
-from receipts.receipt.path import Witnessed
+from receipts.receipt.leaves import Leaf, leaves
 from receipts.receipt.route import parts, spelled
 
 UNSET = "unset"

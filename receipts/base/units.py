@@ -1,14 +1,18 @@
-"""Numbers with units as people and programs print them: the tables of units, a reader, and amounts of memory.
+"""Numbers with units as people and programs print them: tables of units, a reader, amounts of memory, and moments.
 
-What a letter means is its source's: `K` is 1000 of tokens and 1024 of an allocator's bytes, `B` is a byte or a billion,
-`m` a minute beside hours and otherwise a prefix. A reader takes the table that its source means.
+What a letter means is its source's: `K` is 1000 of tokens and 1024 of an allocator's bytes, `B` is a byte or a
+billion, `m` a minute beside hours and otherwise a prefix. A reader takes the table that its source means. A moment is
+a day, a time, or how long ago, as options name it.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import Final, NamedTuple
+
+from receipts.base.errors import UsageError
 
 _PREFIXES: Final = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 # Behind a count: `98k`, `4.73B` parameters.
@@ -155,3 +159,34 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def change(ratio: float) -> str:
     """A ratio as a change for a sentence, to a tenth of a percent: *+5.3 %*, *−21.5 %*."""
     return f"{(ratio - 1) * 100:+.1f} %".replace("-", "−")
+
+
+YEARS = range(1900, MAXYEAR)  # beyond them an interval has no moment before it, or none after it
+_AGO = re.compile(r"(\d{1,5})([hdw])")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+
+
+def is_day(text: str) -> bool:
+    """Whether a word names a day and no time of it."""
+    return _DAY.fullmatch(text.strip()) is not None
+
+
+def moment(option: str, text: str, of_day: str = "00:00:00") -> datetime:
+    """The moment that a word names, in UTC: ``2026-03-01``, ``2026-03-01T09:00Z``, or ``7d`` ago.
+
+    Of a day it is a time; what names no zone is in UTC. Raises UsageError, naming the option.
+    """
+    if ago := _AGO.fullmatch(text):
+        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    day = is_day(text)
+    try:
+        parsed = datetime.fromisoformat(f"{text.strip()}T{of_day}" if day else text)
+        at = (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        if day:
+            raise UsageError(f"{option} {text}: there is no such day") from None
+        raise UsageError(f"{option} {text}: write a day such as 2026-03-01, a time, or 12h, 7d, 2w ago") from None
+    if at.year not in YEARS:
+        raise UsageError(f"{option} {text}: write a moment of the years {YEARS[0]} to {YEARS[-1]}")
+    return at

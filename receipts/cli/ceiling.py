@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from receipts.base.errors import NotFound
-from receipts.base.moments import moment
+from receipts.base.units import moment
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
-from receipts.base.moments import moment
-from receipts.base.units import counted
+from receipts.base.units import counted, moment
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 
@@ -103,7 +102,7 @@ def command(
 
 def _counted(session: Session, place: Path, form: str, chosen: ExportOptions, *, force: bool) -> Answer:
     """Write expected values of lines, or current launches in the format of another program."""
-    from receipts.base.extras import extra
+    from receipts.base.environment import extra
     from receipts.workflows.export.foreign import export_foreign
     from receipts.workflows.export.golden import export_golden
 

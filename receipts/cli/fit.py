@@ -13,7 +13,7 @@ from receipts.cli.session import Session, named_plan
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.questions.fit.compiled import CompilerAnswer
+    from receipts.plugins.aot.compiler import CompilerAnswer
     from receipts.questions.fit.estimate import MemoryEstimate
     from receipts.receipt import Parsed
 
@@ -60,8 +60,8 @@ def command(
     with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1
     it does not, 2 wrong call or input, 3 too little is stated to decide.
     """
+    from receipts.plugins.aot.compiler import ask_compiler
     from receipts.publish.fit import page
-    from receipts.questions.fit.compiled import ask_compiler
     from receipts.questions.fit.data import as_data
     from receipts.questions.fit.estimate import calibrations, estimate, with_shrinks
 
@@ -105,7 +105,7 @@ def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
 def _write_refusal(path: str, parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> None:
     import json
 
-    from receipts.questions.fit.compiled import oom_receipt
+    from receipts.plugins.aot.compiler import oom_receipt
 
     files.write(path, json.dumps(oom_receipt(parsed, estimate, answer), indent=2) + "\n")
     output.note(f"wrote {path}; then: receipts check {path}")

@@ -15,7 +15,7 @@ from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.receipt.stream import Item
+    from receipts.receipt.load import Item
     from receipts.workflows.spool import Flushed, Pending
 
 SHOWN = 5

@@ -53,8 +53,8 @@ def command(
     A line is a configuration over time: its launches differ in code, wheels, image and driver alone. More:
     docs/history.md. Exit codes: 0 shown, 2 wrong call or input, 3 fewer than two launches.
     """
-    from receipts.base.extras import extra
-    from receipts.base.moments import moment
+    from receipts.base.environment import extra
+    from receipts.base.units import moment
     from receipts.publish.history import page, picture
     from receipts.questions.history.line import history_of
     from receipts.store.query.columns import path_of

@@ -46,8 +46,8 @@ def skeleton(lane: Lane) -> dict[str, Any]:
     """The document as data: required keys, then every axis that exists for the lane, unstated."""
     from receipts.ingest.leaves import put
     from receipts.receipt import VERSION
-    from receipts.receipt.catalogue import leaves
     from receipts.receipt.leaf import Role
+    from receipts.receipt.leaves import leaves
 
     document: dict[str, Any] = {
         "schema_version": VERSION,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from receipts.base.errors import UsageError
-from receipts.base.moments import moment
+from receipts.base.units import moment
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, group, verb
 from receipts.publish.page import table_of

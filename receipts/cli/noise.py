@@ -30,13 +30,13 @@ def command(session: Session, lane: str | None) -> Answer:
     """
     from receipts.publish.noise import page
     from receipts.questions.noise import survey
-    from receipts.stats.noise import together
+    from receipts.stats.noise import combined_checks
 
     lanes = session.rulebook.lanes
     if lane is not None:
         lanes.get(lane)
     floors = survey(session.store, lanes, lane)
-    check = together([item.check for item in floors])
+    check = combined_checks([item.check for item in floors])
     alarm = check.alarm or any(item.check.alarm for item in floors)
     return Answer(
         lambda: {"classes": [_data(item) for item in floors], "self_check": _check(check)},

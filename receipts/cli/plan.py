@@ -56,7 +56,7 @@ def command(
     3 more launches are needed.
     """
     from receipts import metrics
-    from receipts.base.extras import extra
+    from receipts.base.environment import extra
 
     if sum(item is not None for item in (claims, screen, following)) != 1:
         raise UsageError("give one of: a claims.toml, --screen ARMS.toml, --next DIR")

@@ -42,14 +42,14 @@ def purge(session: Session, receipt: str, reason: str, yes: bool) -> Answer:
     Examples:
       receipts purge 3f9c --reason "the command line held a token" --yes
     """
-    from receipts.receipt.written import listed
+    from receipts.receipt.parse import listed_digests
     from receipts.workflows.collect import forget
 
     store = session.store
     stored = store.resolve(receipt)
     if not yes and not _agreed(stored):
         return Answer({"id": stored, "purged": False}, code=1, notes=("nothing was erased",))
-    files = listed(store.parsed(stored))
+    files = listed_digests(store.parsed(stored))
     store.purge(stored, reason)
     forget(store, files)
     data = {"id": stored, "purged": True, "reason": reason}

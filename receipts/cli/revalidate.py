@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.base.moments import moment
+from receipts.base.units import moment
 from receipts.cli import output
 from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb

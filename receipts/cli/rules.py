@@ -15,7 +15,7 @@ from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
-    from receipts.receipt.catalogue import Leaf
+    from receipts.receipt.leaves import Leaf
 
 
 @verb("rules")
@@ -94,7 +94,7 @@ def axes(session: Session, prefix: str | None, role: str | None) -> Answer:
       receipts axes batch.micro_batch
       receipts axes --json
     """
-    from receipts.receipt.catalogue import leaves
+    from receipts.receipt.leaves import leaves
 
     matching = [
         leaf

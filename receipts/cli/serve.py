@@ -35,7 +35,7 @@ def command(
     Without tokens it listens on this machine alone, and anyone who can reach it may do everything. docs/serve.md has
     the container, the systemd unit and TLS. Exit codes: 0 stopped, 2 wrong call, 4 the store or the address failed.
     """
-    from receipts.base.extras import extra
+    from receipts.base.environment import extra
 
     extra("starlette", "serve")
     from receipts.serve.run import ServeOptions, serve
@@ -58,7 +58,7 @@ def mcp(session: Session, listen: str | None) -> int:
     It speaks over standard input and output unless --listen names an address of this machine; there each request needs
     a token of scope read. No tool writes.
     """
-    from receipts.base.extras import extra
+    from receipts.base.environment import extra
 
     extra("mcp", "mcp")
     from receipts.serve.mcp import serve

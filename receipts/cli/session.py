@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from receipts.base.errors import NoStore, NotFound, UsageError, every
 
 if TYPE_CHECKING:
-    from receipts.base.config import Config
+    from receipts.base.environment import Config
     from receipts.cli.output import Progress
     from receipts.cli.remote import TeamServer
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
-    from receipts.receipt.stream import Item
+    from receipts.receipt.load import Item
     from receipts.store import Store
     from receipts.workflows.server import RemoteServer
     from receipts.workflows.submit import Submission
@@ -47,7 +47,7 @@ class Session:
     @cached_property
     def config(self) -> Config:
         """What the ``receipts.toml`` says that was named; the empty configuration where none was."""
-        from receipts.base.config import read_config
+        from receipts.base.environment import read_config
 
         return read_config(Path(self._config) if self._config else None)
 

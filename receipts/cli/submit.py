@@ -88,7 +88,7 @@ def command(
     documents are kept on this machine until receipts flush stores them (exit code 4).
     """
     from receipts.publish.submissions import SubmitSum, outcome
-    from receipts.receipt.stream import documents, is_many
+    from receipts.receipt.load import documents, is_many
     from receipts.workflows.submit import exit_code, submit
 
     wanted: Status | None = "valid" if require else None
@@ -160,7 +160,7 @@ def _signers(
         return None, []
     from receipts.base.errors import UsageError
     from receipts.receipt import Document, read
-    from receipts.receipt.stream import is_many
+    from receipts.receipt.load import is_many
     from receipts.signing.envelope import read_envelope
     from receipts.signing.private import read_private
     from receipts.workflows.submit import Signers
@@ -191,7 +191,7 @@ def _amended(
     from receipts.base.errors import UsageError
     from receipts.ingest import Options, read_settings
     from receipts.publish.submissions import added
-    from receipts.receipt.stream import is_many
+    from receipts.receipt.load import is_many
     from receipts.workflows.submit.amended import amended
 
     if any(is_many(word) for word in files):
@@ -215,8 +215,8 @@ def _amended(
 
 def _total(files: Sequence[str]) -> int | None:
     """How many documents there will be; None where only reading them tells."""
-    from receipts.receipt.stream import LINES
-    from receipts.receipt.stream import files as in_folder
+    from receipts.receipt.load import LINES
+    from receipts.receipt.load import document_files as in_folder
 
     count = 0
     for word in files:

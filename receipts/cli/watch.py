@@ -26,8 +26,8 @@ def command(session: Session, since: str, lane: str | None, metric: str, owner: 
     Run it after every submit, or from cron: one change point is one incident, however many runs see it. A step counts
     once a second launch confirms it. Exit codes: 0 nothing new, 1 a new incident, 2 wrong call, 4 the store failed.
     """
-    from receipts.base.extras import extra
-    from receipts.base.moments import moment
+    from receipts.base.environment import extra
+    from receipts.base.units import moment
     from receipts.publish.history import watched
     from receipts.publish.render.markdown import markdown
     from receipts.questions.history.watch import watch

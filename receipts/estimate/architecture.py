@@ -1,30 +1,38 @@
-"""The model's part of a setup: layers from the pattern or the family, widths, and what Mamba leaves to its defaults."""
+"""The model's part of a setup: layers from the pattern or the family, widths, and what Mamba leaves to its defaults.
+
+Widths that a plan states and no block of its stack has are reported, or unknown where they may be a block of their
+own.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from receipts.estimate.inputs import OFF, EstimateInputs
+from receipts.estimate.inputs import LATENT, OFF, EstimateInputs
 from receipts.estimate.setup import Architecture, Layer
-from receipts.estimate.unpriced import LATENT
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
-from receipts.metrics.flops.attention import LATENT_WIDTHS, is_latent, latent_of, mixes_layers, sparse_layers
-from receipts.metrics.flops.mixers import (
+from receipts.metrics.flops.geometry import (
     INDEXER,
-    LOSS,
+    INDEXER_LOSS,
+    LATENT_WIDTHS,
     MIMO,
-    RANK,
+    MIMO_RANK,
     RECURRENCE,
     Indexer,
     indexer_of,
+    is_latent,
     is_mamba3,
+    latent_of,
     mamba3_of,
+    mixes_layers,
     recurrence_of,
+    sparse_layers,
 )
-from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, BlockKind
-from receipts.receipt.patterns import DEEPEST, Pattern, read
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, DEEPEST, STATEFUL, BlockKind, Pattern, read_pattern
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2
@@ -71,7 +79,7 @@ def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...
     """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
     depth = _laid_out(facts, "model.depth", facts.need("model.depth"))
     text = facts.stated.get("model.pattern")
-    pattern = read(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    pattern = read_pattern(str(text), facts.stated.get("model.alphabet")) if text is not None else None
     if isinstance(pattern, Pattern):
         table = ALPHABETS[pattern.alphabet].letters
         blocks = [tuple(table[letter] for letter in group) for group in pattern.blocks]
@@ -134,8 +142,8 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
 
 def _indexer(facts: EstimateInputs) -> Indexer | None:
     indexer = indexer_of(facts.stated)
-    if indexer is not None and not facts.word(*LOSS):
-        facts.assume(LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
+    if indexer is not None and not facts.word(*INDEXER_LOSS):
+        facts.assume(INDEXER_LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
     return indexer
 
 
@@ -167,7 +175,7 @@ def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKin
     variant = facts.word("model.ssm_variant")
     mamba3 = mamba3_of(facts.stated)
     if mamba3 is not None and "features.mimo_rank" not in facts.stated and str(mamba3.rank) not in variant:
-        facts.assume(RANK, mamba3.rank, "mamba_ssm's default")
+        facts.assume(MIMO_RANK, mamba3.rank, "mamba_ssm's default")
     rnn = recurrence_of(facts.stated) if BlockKind.RECURRENT in kinds else None
     if BlockKind.RECURRENT in kinds and rnn is None:
         facts.assume("model.ssm_variant", f"{variant or 'unstated'}, R as the Mamba block", "NeMo builds it as one")
@@ -218,3 +226,71 @@ def _uncounted(facts: EstimateInputs, kinds: set[BlockKind]) -> tuple[str, ...]:
     if mixes_layers(facts.stated):
         uncounted.append("dense and expert layers take turns, and every layer is counted as one of experts")
     return tuple(uncounted)
+
+
+SAME_MODEL = 0.10  # what lanes tolerate of an estimate; biases and learned positions are far less
+_EXPERT = frozenset({BlockKind.EXPERT})
+# Widths that make parameters of their own, and the kinds of block that have them.
+_BANKS: Mapping[str, frozenset[BlockKind]] = MappingProxyType(
+    {
+        "model.ffn": frozenset({BlockKind.MLP}),
+        "model.experts": _EXPERT,
+        "model.expert_ffn": _EXPERT,
+        "model.shared_expert_ffn": _EXPERT,
+    }
+)
+# What programs print of every model, whatever it is made of.
+_PRINTED: Mapping[str, frozenset[BlockKind]] = MappingProxyType(
+    {
+        "model.heads": ATTENDING,
+        "model.kv_heads": ATTENDING,
+        "model.head_dim": ATTENDING,
+        "model.ssm_heads": STATEFUL,
+        "model.ssm_state": STATEFUL,
+        "parallelism.expert": _EXPERT,
+    }
+)
+
+_OF_HEADS = ("model.kv_heads", "model.head_dim")
+_COUNTS = ("model.experts", "parallelism.expert")  # one of them is none
+
+
+def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
+    """What leaves the answer unknown; what does not is assumed to take no bytes.
+
+    A pattern whose alphabet has a letter for such a block says by its absence that there is none; so does a number of
+    parameters that the other widths make. The letters of NAM have none for a feed-forward.
+    """
+    for path in _OF_HEADS if model.latent is not None else ():
+        if path in facts.stated:
+            facts.assume(path, "no bytes", "latent attention has widths of its own")
+    kinds = {kind for layer in (*model.layers, *model.mtp * bool(model.mtp_depth)) for kind in layer}
+    for path, carriers in {**_BANKS, **_PRINTED}.items():
+        value = int(facts.stated.get(path) or 0)
+        if carriers & kinds or value <= (path in _COUNTS) or (path == "model.ffn" and value == model.expert_ffn):
+            continue
+        named = " or ".join(sorted(carriers))
+        if path in _PRINTED or _left_out(facts, kinds, carriers):
+            facts.assume(path, "no bytes", f"no {named} block is stated")
+        elif adds_up(facts, model):
+            facts.assume(path, "no bytes", f"the parameters that are stated leave no room for a {named} block")
+        else:
+            yield (
+                f"{path} {value:,} is carried by no block of the stack: state the {named} block (a pattern such as "
+                "[*-] or [*E], alphabet nemo), state model.parameters_total, or leave it out"
+            )
+
+
+def _left_out(facts: EstimateInputs, kinds: set[BlockKind], carriers: frozenset[BlockKind]) -> bool:
+    """Whether the pattern's letters could have said such a block; without a pattern, whether experts take its place."""
+    text = facts.stated.get("model.pattern")
+    if text is None:
+        return BlockKind.EXPERT in kinds
+    pattern = read_pattern(str(text), facts.stated.get("model.alphabet"))
+    return isinstance(pattern, Pattern) and bool(carriers & set(ALPHABETS[pattern.alphabet].letters.values()))
+
+
+def adds_up(facts: EstimateInputs, model: Architecture) -> bool:
+    """Whether the widths make the number of parameters that is stated."""
+    total = facts.stated.get("model.parameters_total")
+    return total is not None and not facts.missing and abs(parameters_total(model) / total - 1) <= SAME_MODEL

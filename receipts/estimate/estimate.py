@@ -1,38 +1,251 @@
-"""The estimate: every surface on the fullest rank, at each moment of a step, and the moment that decides."""
+"""The estimate: every surface on the fullest rank, at each moment of a step, the moment that decides, and a breakdown.
+
+Beside parameters, states and activations a rank holds buffers for collectives alone (gathered parameters, gradient
+buckets, gathered sequences), what serving holds (the KV cache of attending layers, the states of recurrent ones), and
+a tail beyond arithmetic: the compiled program, the runtime's reserve and what the allocator wastes. The breakdown
+shows parameters by family of tensors, and the routing scratch of one expert block.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
+from receipts.base.units import MIB
 from receipts.estimate import weights
-from receipts.estimate.activations import Activations, activations
-from receipts.estimate.communication import communication
-from receipts.estimate.recompute import FULL
-from receipts.estimate.runtime_overhead import compile_peak, overhead, reserve
-from receipts.estimate.serving import kv_cache, state_pool
+from receipts.estimate.activations import FULL, Activations, activations
+from receipts.estimate.saved_tensors import RoutingScratch, routing_of, stream_bytes
 from receipts.estimate.setup import Layer, Setup
-from receipts.estimate.states import States, sharded, states
-from receipts.estimate.surface import OUTSIDE, Name, Surface
+from receipts.estimate.surface import OUTSIDE, Surface, SurfaceName
+from receipts.estimate.weights import CONVOLUTION, Owner, States, block, heads_a_rank, sharded, states, stored_bytes
+from receipts.receipt.patterns import ATTENDING, STATEFUL, BlockKind
 
-Moment = Mapping[Name, float]
+# Parameters of this many layers are whole at once: the one that computes and the one that is fetched for the next
+# (torch.distributed.fsdp: limit_all_gathers keeps two; XLA's latency hiding scheduler overlaps one gather).
+_WHOLE = 2
 
-SCALES: Mapping[Name, str] = {
-    Name.REPLICATED: "width, router width; not tensor or expert degree",
-    Name.TENSOR: "width, depth, vocabulary; tensor, pipeline and state degrees",
-    Name.EXPERT: "experts, expert width; expert, expert tensor, pipeline and state degrees",
-    Name.GRADIENTS: "parameters and their type; state degree from stage 2",
-    Name.MATRIX_OPTIMIZER: "hidden matrices and the type of the state; state degree from stage 1",
-    Name.OTHER_OPTIMIZER: "the other parameters and the type of the state; state degree from stage 1",
-    Name.ACTIVATIONS: "micro batch, sequence length, recompute; sequence and context parallelism",
-    Name.ROUTING: "routed tokens, top-k, capacity factor, hidden width; expert ranks that send, expert blocks",
-    Name.COMMUNICATION: "widest layer, buckets, gathered sequences",
-    Name.COMPILE: "the compiled program, or the largest matrix update",
-    Name.RECURRENT: "sequences served, recurrent layers, state width",
-    Name.KV_CACHE: "sequences served, context length, attending layers, key-value heads",
-    Name.FEATURES: "MTP depth, micro batch, sequence length, vocabulary",
-    Name.RESERVE: "the runtime; no degree",
-    Name.OVERHEAD: "bytes that come and go; the allocator",
+
+def communication(setup: Setup, which: Sequence[Layer]) -> float:
+    """Bytes on a rank.
+
+    State sharding of parameters: two layers gathered in the compute type and one layer's gradients before they are
+    scattered (Zhao et al. 2023, PyTorch FSDP, arXiv:2304.11277, section 3.2). Where parameters stay gathered, all of a
+    stage; and in a pipeline its gradients too, which are scattered after the last micro batch (torch.distributed.fsdp,
+    `reshard_after_forward` and `set_requires_gradient_sync`; torchtitan asks for both). Sequence parallelism: the
+    gathered stream, kept as one reused buffer (Megatron-Core, GlobalMemoryBuffer in utils.py). A stated bucket counts
+    twice, for the one that fills and the one on the wire (torch DistributedDataParallel, bucket_cap_mb).
+    """
+    total = 0.0
+    if setup.layout.zero >= 3 and not setup.serving:
+        if setup.pressed:
+            return max((_matrix(setup, layer) for layer in set(which)), default=0.0) * 2 * setup.types.compute
+        if setup.layout.gathered:
+            accumulated = setup.types.gradient if setup.layout.pipeline > 1 else 0.0
+            total += sum(_elements(setup, layer) for layer in which) * (setup.types.compute + accumulated)
+        widest = max((_elements(setup, layer) for layer in set(which)), default=0.0)
+        total += widest * (_WHOLE * (not setup.layout.gathered) + 1) * setup.types.compute
+    if setup.layout.sequence_parallel and setup.layout.tensor > 1:
+        total += stream_bytes(setup.one_pass) * setup.layout.tensor
+    if setup.layout.bucket_bytes is not None and not setup.framework.persistent_gradients and not setup.serving:
+        total += 2.0 * setup.layout.bucket_bytes
+    return total
+
+
+def _elements(setup: Setup, layer: Layer) -> float:
+    """Elements that gathering a layer over the state ranks makes; an expert that one rank alone holds is not cut."""
+    total = 0.0
+    for kind in layer:
+        for tensor in block(setup.model, setup.layout, kind):
+            ways = setup.layout.expert_shard if tensor.owner is Owner.EXPERT else setup.layout.shard
+            total += tensor.elements if ways > 1 else 0.0
+    return total
+
+
+def _matrix(setup: Setup, layer: Layer) -> float:
+    """Elements of the widest matrix of a layer; a feed-forward is several of one size."""
+    return max(
+        tensor.elements / (setup.model.projections if tensor.name in ("mlp", "experts", "shared expert") else 1)
+        for kind in layer
+        for tensor in block(setup.model, setup.layout, kind)
+    )
+
+
+def attention_map(which: Sequence[Layer]) -> tuple[int, ...]:
+    """Positions of the layers that own a cache: those that attend, and no others."""
+    return tuple(index for index, layer in enumerate(which) if ATTENDING & set(layer))
+
+
+def kv_cache(setup: Setup, which: Sequence[Layer]) -> float:
+    """2 · sequences · tokens · key-value heads · head width · bytes for each layer of the attention map.
+
+    Shazeer 2019, arXiv:1911.02150, section 2.4 (keys and values of every earlier token); Ainslie et al. 2023,
+    arXiv:2305.13245 (only the key-value heads). Kwon et al. 2023, arXiv:2309.06180, section 4 for the paged form,
+    whose last block is the only waste. Latent attention holds one vector and one key with positions instead, whole on
+    every tensor rank (DeepSeek-V2 2024, arXiv:2405.04434, section 2.1.4). An indexer has a key of its own in one byte
+    and a scale in fp32 for 128 of them (DeepSeek-V3.2-Exp, inference/model.py). Mamba blocks hold none of it.
+    """
+    if not setup.serving:
+        return 0.0
+    model = setup.model
+    _, heads = heads_a_rank(model.heads, model.kv_heads, setup.layout.tensor)
+    tokens = -(-setup.length // setup.kv_block) * setup.kv_block
+    token = setup.kv_latent or 2 * heads * model.head_dim
+    one = token * (setup.kv_bytes or setup.types.compute)
+    choosing = sum(BlockKind.SPARSE_ATTENTION in layer for layer in which) if model.indexer is not None else 0
+    key = model.indexer.width * (1 + 4 / 128) if model.indexer is not None else 0.0
+    return setup.batch.micro * tokens * (len(attention_map(which)) * one + choosing * key)
+
+
+def state_pool(setup: Setup, which: Sequence[Layer]) -> float:
+    """One fp32 state and one convolution window a sequence for each recurrent layer, whatever the context's length.
+
+    Gu and Dao 2023, arXiv:2312.00752, section 3.3.2 (the state is inner width · state width); vLLM,
+    model_executor/layers/mamba: a pool of states beside the cache. Mamba-3 has no window: it keeps the last keys of
+    every rank, the last input and the angles (mamba_ssm, modules/mamba3.py, `allocate_inference_cache`). M2RNN keeps
+    its matrix in the compute type (lm-engine, `ConstantCache`).
+    """
+    if not setup.serving:
+        return 0.0
+    kinds = [kind for layer in which for kind in layer if kind in STATEFUL]
+    return setup.batch.micro * sum(_state(setup, kind) for kind in kinds) / setup.layout.tensor
+
+
+def _state(setup: Setup, kind: BlockKind) -> float:
+    """Bytes of one sequence in one block, over all tensor ranks."""
+    model, size = setup.model, setup.types.compute
+    rnn, mamba3 = model.recurrence, model.mamba3
+    if kind is BlockKind.RECURRENT and rnn is not None:
+        return (rnn.heads * rnn.key * rnn.value + (CONVOLUTION - 1) * rnn.convolved) * size
+    state = model.ssm_inner * model.ssm_state * 4.0
+    if mamba3 is not None:
+        last = mamba3.rank * model.ssm_heads * model.ssm_state + model.ssm_inner
+        return state + last * size + model.ssm_heads * mamba3.angles * 4.0
+    return state + (model.ssm_inner + 2 * model.ssm_groups * model.ssm_state) * (CONVOLUTION - 1) * size
+
+
+# Machine code of a compiled step a distinct kind of block, and of the rest (libtpu 0.0.42 for v6e, measured).
+_CODE_A_KIND = 4 * MIB
+_CODE = 8 * MIB
+
+
+def compile_peak(setup: Setup, which: Sequence[Layer], elements: float) -> float:
+    """Bytes that a compiled step takes beside the arrays that it was given; 0 where nothing is compiled ahead.
+
+    Its code: XLA loads the program into HBM (CompiledMemoryStats.generated_code_size_in_bytes), and a scanned stack is
+    compiled once a kind of block, however deep it is. And the parameters of the stack in the compute type, where they
+    are stored in a wider one: the cast does not depend on the loop over layers, so XLA moves it out of the loop and
+    keeps the copy from forward to backward (WhileLoopInvariantCodeMotion; seen in the buffer assignments of libtpu
+    0.0.42). ``elements`` are the stack's on this rank, as they are kept.
+    """
+    if not setup.framework.static:
+        return 0.0
+    code = _CODE + _CODE_A_KIND * len({kind for layer in which for kind in layer})
+    narrower = setup.types.compute < setup.types.parameter and not setup.serving and not setup.pressed
+    return code + (elements * setup.types.compute if narrower else 0.0)
+
+
+def reserve(setup: Setup) -> float:
+    """What the runtime takes outside the allocator: driver context, collective channels, workspaces."""
+    return float(setup.framework.reserve_bytes)
+
+
+def overhead(setup: Setup, coming_and_going: float) -> float:
+    """The share of coming and going bytes that the allocator holds beyond what is live; a static plan has none."""
+    return setup.framework.allocator_share * coming_and_going
+
+
+_FAMILIES: Final = (
+    ("norms", ("norm",)),
+    ("routers", ("router",)),
+    ("embedding and head", ("embedding", "head")),
+    ("attention", ("qkv", "attention out", "indexer")),
+    ("experts", ("experts",)),
+    ("feed-forward", ("mlp", "shared expert")),
+    ("mixers", ("mixer", "convolution", "transition")),
+    ("multi-token prediction", ("mtp",)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterFamily:
+    """Parameters of one kind on a rank: ``bytes`` as stored, ``ways`` that tensor or expert degrees cut them.
+
+    ``shard`` is the number of ranks that share what is left, 1 without state sharding of stage 3.
+    """
+
+    name: str
+    owner: Owner
+    bytes: float
+    ways: int
+    shard: int
+
+    @property
+    def cut(self) -> str:
+        """How these parameters are cut."""
+        degrees = f"cut {self.ways} ways" if self.ways > 1 else "whole on every rank"
+        if self.shard > 1:
+            return f"{degrees}, stored in {self.shard} shards" if self.ways > 1 else f"stored in {self.shard} shards"
+        return degrees
+
+
+def parameter_families(setup: Setup, stage: int) -> tuple[ParameterFamily, ...]:
+    """Stored parameters of a pipeline stage by family, replicated families first."""
+    layout = setup.layout
+    tensors = (
+        *weights.layers(setup.model, layout, setup.layers_of(stage)),
+        *weights.ends(setup.model, layout, first=stage == 0, last=stage == layout.pipeline - 1),
+    )
+    held: dict[tuple[str, Owner], float] = {}
+    for tensor in tensors:
+        key = _family(tensor.name), tensor.owner
+        held[key] = held.get(key, 0.0) + stored_bytes(tensor, setup)
+    order = [name for name, _ in _FAMILIES]
+    ways = {
+        Owner.REPLICATED: 1,
+        Owner.TENSOR: layout.tensor,
+        Owner.EXPERT: layout.expert * layout.expert_tensor,
+    }
+    return tuple(
+        ParameterFamily(name, owner, size, ways[owner], _shard(setup, owner))
+        for (name, owner), size in sorted(held.items(), key=lambda item: order.index(item[0][0]))
+    )
+
+
+def routing_block(setup: Setup, stage: int) -> RoutingScratch | None:
+    """The routing scratch of one expert block; None on a stage without experts."""
+    has_experts = any(BlockKind.EXPERT in layer for layer in setup.layers_of(stage))
+    return routing_of(setup) if has_experts and setup.model.experts else None
+
+
+def _family(name: str) -> str:
+    return next(family for family, words in _FAMILIES if any(word in name for word in words))
+
+
+def _shard(setup: Setup, owner: Owner) -> int:
+    if setup.layout.zero < 3:
+        return 1
+    return setup.layout.expert_shard if owner is Owner.EXPERT else setup.layout.shard
+
+
+Moment = Mapping[SurfaceName, float]
+
+SCALES: Mapping[SurfaceName, str] = {
+    SurfaceName.REPLICATED: "width, router width; not tensor or expert degree",
+    SurfaceName.TENSOR: "width, depth, vocabulary; tensor, pipeline and state degrees",
+    SurfaceName.EXPERT: "experts, expert width; expert, expert tensor, pipeline and state degrees",
+    SurfaceName.GRADIENTS: "parameters and their type; state degree from stage 2",
+    SurfaceName.MATRIX_OPTIMIZER: "hidden matrices and the type of the state; state degree from stage 1",
+    SurfaceName.OTHER_OPTIMIZER: "the other parameters and the type of the state; state degree from stage 1",
+    SurfaceName.ACTIVATIONS: "micro batch, sequence length, recompute; sequence and context parallelism",
+    SurfaceName.ROUTING: "routed tokens, top-k, capacity factor, hidden width; expert ranks that send, expert blocks",
+    SurfaceName.COMMUNICATION: "widest layer, buckets, gathered sequences",
+    SurfaceName.COMPILE: "the compiled program, or the largest matrix update",
+    SurfaceName.RECURRENT: "sequences served, recurrent layers, state width",
+    SurfaceName.KV_CACHE: "sequences served, context length, attending layers, key-value heads",
+    SurfaceName.FEATURES: "MTP depth, micro batch, sequence length, vocabulary",
+    SurfaceName.RESERVE: "the runtime; no degree",
+    SurfaceName.OVERHEAD: "bytes that come and go; the allocator",
 }
 
 
@@ -63,7 +276,7 @@ class StageEstimate:
         at = self.moments[self.peak]
         return tuple(
             Surface(name, max(moment[name] for moment in self.moments.values()), at[name], SCALES[name])
-            for name in Name
+            for name in SurfaceName
         )
 
 
@@ -107,16 +320,16 @@ def _stage(setup: Setup, number: int) -> StageEstimate:
     )
     active = activations(setup, which, number, last=last)
     fixed = {
-        Name.REPLICATED: held.replicated,
-        Name.TENSOR: held.tensor,
-        Name.EXPERT: held.expert,
-        Name.MATRIX_OPTIMIZER: held.matrix_optimizer,
-        Name.OTHER_OPTIMIZER: held.other_optimizer,
-        Name.COMMUNICATION: communication(setup, which),
-        Name.COMPILE: compile_peak(setup, which, _kept(setup, which)),
-        Name.RECURRENT: state_pool(setup, which),
-        Name.KV_CACHE: kv_cache(setup, which),
-        Name.RESERVE: reserve(setup),
+        SurfaceName.REPLICATED: held.replicated,
+        SurfaceName.TENSOR: held.tensor,
+        SurfaceName.EXPERT: held.expert,
+        SurfaceName.MATRIX_OPTIMIZER: held.matrix_optimizer,
+        SurfaceName.OTHER_OPTIMIZER: held.other_optimizer,
+        SurfaceName.COMMUNICATION: communication(setup, which),
+        SurfaceName.COMPILE: compile_peak(setup, which, _kept(setup, which)),
+        SurfaceName.RECURRENT: state_pool(setup, which),
+        SurfaceName.KV_CACHE: kv_cache(setup, which),
+        SurfaceName.RESERVE: reserve(setup),
     }
     return StageEstimate(number, {name: _whole(setup, fixed, moving) for name, moving in _moments(setup, held, active)})
 
@@ -129,11 +342,14 @@ def _kept(setup: Setup, which: Sequence[Layer]) -> float:
 
 
 def _whole(setup: Setup, fixed: Moment, moving: Moment) -> Moment:
-    moment = dict.fromkeys(Name, 0.0) | dict(fixed)
+    moment = dict.fromkeys(SurfaceName, 0.0) | dict(fixed)
     for name, value in moving.items():
         moment[name] += value
-    coming = sum(value for name, value in moving.items() if name is not Name.GRADIENTS) + fixed[Name.COMMUNICATION]
-    moment[Name.OVERHEAD] = overhead(setup, coming)
+    coming = (
+        sum(value for name, value in moving.items() if name is not SurfaceName.GRADIENTS)
+        + fixed[SurfaceName.COMMUNICATION]
+    )
+    moment[SurfaceName.OVERHEAD] = overhead(setup, coming)
     return moment
 
 
@@ -148,35 +364,35 @@ def _moments(setup: Setup, held: States, active: Activations) -> Iterator[tuple[
         yield (
             "prefill",
             {
-                Name.ACTIVATIONS: active.working + active.loss,
-                Name.ROUTING: active.routing_working,
+                SurfaceName.ACTIVATIONS: active.working + active.loss,
+                SurfaceName.ROUTING: active.routing_working,
             },
         )
         return
     early = setup.framework.persistent_gradients or setup.batch.accumulation > 1
     stored = {
-        Name.ACTIVATIONS: active.stored,
-        Name.FEATURES: active.features_stored,
-        Name.ROUTING: active.routing_stored,
+        SurfaceName.ACTIVATIONS: active.stored,
+        SurfaceName.FEATURES: active.features_stored,
+        SurfaceName.ROUTING: active.routing_stored,
     }
     yield (
         "loss",
         {
-            Name.ACTIVATIONS: active.stored + active.loss,
-            Name.FEATURES: active.features_stored + active.features_loss,
-            Name.ROUTING: active.routing_stored,
-            Name.GRADIENTS: held.gradients if early else 0.0,
+            SurfaceName.ACTIVATIONS: active.stored + active.loss,
+            SurfaceName.FEATURES: active.features_stored + active.features_loss,
+            SurfaceName.ROUTING: active.routing_stored,
+            SurfaceName.GRADIENTS: held.gradients if early else 0.0,
         },
     )
     yield (
         "backward",
         stored
         | {
-            Name.ACTIVATIONS: active.stored + active.working,
-            Name.ROUTING: active.routing_stored + active.routing_working,
-            Name.GRADIENTS: held.gradients if early or setup.framework.static else 0.0,
+            SurfaceName.ACTIVATIONS: active.stored + active.working,
+            SurfaceName.ROUTING: active.routing_stored + active.routing_working,
+            SurfaceName.GRADIENTS: held.gradients if early or setup.framework.static else 0.0,
         },
     )
     if not early and not setup.framework.static:
-        yield "end of backward", {Name.ACTIVATIONS: active.working, Name.GRADIENTS: held.gradients}
-    yield "optimizer", {Name.GRADIENTS: held.gradients, Name.COMPILE: held.workspace}
+        yield "end of backward", {SurfaceName.ACTIVATIONS: active.working, SurfaceName.GRADIENTS: held.gradients}
+    yield "optimizer", {SurfaceName.GRADIENTS: held.gradients, SurfaceName.COMPILE: held.workspace}

@@ -1,4 +1,8 @@
-"""From stated leaves to a `Setup`: what cannot be done without, what may be assumed, and for which reason."""
+"""From stated leaves to a `Setup`: what cannot be done without, what may be assumed, and for which reason.
+
+Types give what a tensor of each family takes, and what FP8 keeps beside it. The layout gives degrees in the order of
+sharding, tensor → pipeline → state → expert.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +11,205 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from receipts.estimate.architecture import architecture
-from receipts.estimate.dtypes import types_of
-from receipts.estimate.framework_memory import MEGATRON, TORCH, FrameworkMemory, framework_memory_of
-from receipts.estimate.idle import adds_up, idle
-from receipts.estimate.inputs import OFF, Assumed, EstimateInputs
-from receipts.estimate.layout import layout
-from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
-from receipts.estimate.recompute import NONE, policy_of
-from receipts.estimate.setup import Architecture, ParallelLayout, RankBatch, Setup, Types
-from receipts.estimate.unpriced import assume_unpriced, served_in
+from receipts.estimate.activations import NONE, policy_of
+from receipts.estimate.architecture import adds_up, architecture, idle
+from receipts.estimate.inputs import OFF, Assumed, EstimateInputs, assume_unpriced, served_in
+from receipts.estimate.setup import (
+    FSDP,
+    MEGATRON,
+    TORCH,
+    Architecture,
+    Fp8,
+    FrameworkMemory,
+    OptimizerKind,
+    ParallelLayout,
+    RankBatch,
+    Setup,
+    Types,
+    framework_memory_of,
+    optimizer_of,
+)
 from receipts.estimate.weights import parameters_total
-from receipts.metrics.flops.attention import is_windowed
-from receipts.metrics.flops.mixers import BACKEND
-from receipts.receipt.accelerators import find
+from receipts.metrics.flops.geometry import INDEXER_BACKEND, is_windowed
+from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.dtypes import DTYPES, dtype_of
+from receipts.receipt.patterns import BlockKind, Pattern, read_pattern
+
+_RECIPE = "numerics.fp8_recipe"
+_MX = 2 * (1 + 1 / 32)  # data in rows and in columns, each with a scale for 32 elements
+
+
+def types_of(facts: EstimateInputs, framework: FrameworkMemory, *, serving: bool) -> Types:
+    """Bytes an element of each tensor family, from stated types and the framework's own."""
+    named = dtype_of(facts.word("path.witnessed.compute_dtype", "numerics.compute_dtype"))
+    compute = named or "bf16"
+    if named is None:
+        facts.assume("numerics.compute_dtype", "bf16", "the usual type of matmuls on a matrix unit")
+    # FP8 is a type of operands: tensors between matmuls stay in 16 bits (Micikevicius et al. 2022, arXiv:2209.05433).
+    active = max(2.0, DTYPES[compute].bytes)
+    usual = framework.parameter_dtype if active <= 2.0 and not serving else compute
+    parameter = _type(facts, "numerics.parameter_dtype", usual, f"what {framework.name} stores ({compute} matmuls)")
+    if serving:
+        return Types(active, parameter, 0.0, 0.0)
+    full = "fp32" if parameter >= 4.0 else framework.gradient_dtype
+    if not framework.persistent_gradients:
+        # Autograd gives a gradient the type of its parameter; a type of reduction is that of a transient.
+        gradient = parameter
+    else:
+        gradient = _type(facts, "numerics.reduction_dtype", full, f"the gradient buffer of {framework.name}")
+    stated_optimizer = facts.word("numerics.optimizer", "notes.master_weights")
+    master = 4.0 if framework.master and parameter < 4.0 and "no-master" not in stated_optimizer else 0.0
+    return Types(active, parameter, gradient, master, *_fp8(facts, framework, named))
+
+
+def _type(facts: EstimateInputs, path: str, otherwise: str, because: str) -> float:
+    named = dtype_of(facts.word(path))
+    if named is None:
+        facts.assume(path, otherwise, because)
+        named = otherwise
+    return DTYPES[named].bytes
+
+
+def _fp8(facts: EstimateInputs, framework: FrameworkMemory, compute: str | None) -> tuple[float, Fp8]:
+    """Bytes that FP8 keeps a weight of a matmul beside the parameter, and which matmuls keep their operands.
+
+    Transformer Engine keeps the quantized weight through a step, and on Hopper its transpose; MXFP8 needs both
+    everywhere (module/base.py, `get_weight_workspace`; NVIDIA/TransformerEngine, issues 1261, 1764 and 1880).
+    Parameters that are gathered in FP8 are those copies. Others cast an operand for each matmul.
+    """
+    recipe, scope = facts.word(_RECIPE), facts.word("numerics.fp8_scope")
+    if compute != "fp8" and (compute is not None or recipe in OFF):  # a recipe over bf16 cannot act (R110)
+        return 0.0, ""
+    gemm = facts.word("path.witnessed.gemm", "path.intended.gemm")
+    if framework is not MEGATRON and not gemm.startswith("te_"):
+        facts.assume(_RECIPE, "operands of 16 bits", "cast for each matmul and not kept, as torchao and XLA do")
+        return 0.0, ""
+    experts = "moe" in scope or "expert" in scope
+    if scope not in OFF and scope != "all" and not experts:
+        facts.assume(_RECIPE, "operands of 16 bits", f"scope {scope!r} names no matmul that is counted")
+        return 0.0, ""
+    chip = find_accelerator(facts.stated.get("hardware.accelerator"))
+    size = _MX if "mx" in recipe else 1.0 if chip is not None and chip.fp8_any_layout else 2.0
+    if facts.word("features.fp8_param_gather") not in OFF:
+        size = 0.0
+    kept = f"{size:g} bytes more a weight, inputs of 1 byte"
+    facts.assume(_RECIPE, kept, "Transformer Engine keeps both operands of a matmul in FP8 until its backward")
+    return size, "experts" if experts else "all"
+
+
+# In this order: `megatron_fsdp_zero1` is stage 1, and DDP with a distributed optimizer is too.
+_STAGES = (
+    (1, re.compile(r"zero[-_]?1|dist(ributed)?[-_ ]?opt")),
+    (2, re.compile(r"zero[-_]?2|shard_grad_op")),
+    (3, re.compile(r"zero[-_]?3")),
+    (0, re.compile(r"zero[-_]?0|(?<![a-z])ddp(?![a-z])|distributed[-_ ]data|replicat|^none$")),
+    (3, re.compile(r"fsdp|hsdp|fully_shard|full_shard")),
+)
+
+
+def zero_stage(strategy: str, *, shard: int | None) -> int | None:
+    """The stage of state sharding that a strategy names; None where it says nothing.
+
+    ``ddp`` shards nothing on any framework; Megatron's DDP with its distributed optimizer is ``zero1``.
+    """
+    named = next((stage for stage, pattern in _STAGES if pattern.search(strategy)), None)
+    return 3 if named is None and shard is not None and shard > 1 else named
+
+
+def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemory, convention: str) -> ParallelLayout:
+    """The layout. Degrees that are not stated are 1 where a single chip leaves no choice, and assumed 1 elsewhere."""
+    tensor, pipeline, context, expert = (
+        _degree(facts, name) for name in ("tensor", "pipeline", "context", "expert")
+    )  # fmt: skip
+    has_experts = any(BlockKind.EXPERT in layer for layer in (*model.layers, *model.mtp))
+    if not has_experts:
+        expert = 1
+    expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
+    model_ways = tensor * pipeline * context * (expert if convention == "expert_in_world" else 1)
+    data = _data(facts, model_ways)
+    shard = facts.stated.get("parallelism.shard")
+    zero = zero_stage(facts.word("parallelism.strategy"), shard=shard)
+    ways = _shard_ways(facts, model_ways, context) if shard is not None else data * context
+    if zero is None:
+        zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
+        if ways > 1:
+            sharded = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
+            facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"usual with {framework.name}")
+    beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
+    return ParallelLayout(
+        tensor=tensor,
+        sequence_parallel=bool(facts.stated.get("parallelism.sequence")) and tensor > 1,
+        context=context,
+        pipeline=pipeline,
+        virtual=int(facts.stated.get("parallelism.virtual_pipeline") or 1) if pipeline > 1 else 1,
+        stages=_stages(facts, model, pipeline),
+        data=data,
+        zero=zero,
+        shard=ways,
+        expert=expert,
+        expert_tensor=expert_tensor,
+        expert_shard=beside,
+        gathered=zero >= 3 and _gathered(facts, framework, pipeline),
+        bucket_bytes=facts.stated.get("parallelism.bucket_bytes"),
+    )
+
+
+def _gathered(facts: EstimateInputs, framework: FrameworkMemory, pipeline: int) -> bool:
+    stated = facts.stated.get("parallelism.reshard_after_forward")
+    if stated is None and framework is FSDP and pipeline > 1:
+        facts.assume("parallelism.reshard_after_forward", value=False, because="torchtitan keeps them in a pipeline")
+        return True
+    return stated is False and not framework.static
+
+
+def _degree(facts: EstimateInputs, name: str) -> int:
+    path = f"parallelism.{name}"
+    if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
+        return 1
+    return facts.take(path, 1, "not split that way unless it is stated")
+
+
+def _expert_tensor(facts: EstimateInputs, tensor: int) -> int:
+    if tensor == 1:
+        return 1
+    return facts.take("parallelism.expert_tensor", tensor, "experts follow the tensor degree (Megatron-Core's default)")
+
+
+def _data(facts: EstimateInputs, ways: int) -> int:
+    stated = facts.stated.get("parallelism.data")
+    if stated is not None:
+        return int(stated)
+    chips = facts.stated.get("hardware.chips")
+    if chips is None:
+        facts.assume("parallelism.data", 1, "neither the data degree nor the number of chips is stated")
+        return 1
+    return max(1, int(chips) // ways)
+
+
+def _shard_ways(facts: EstimateInputs, model_ways: int, context: int) -> int:
+    """Ranks that share a state, context ranks among them: a stated shard degree counts them only where chips run out.
+
+    Megatron-Core, dist_optimizer.md; torchtitan, distributed/parallel_dims.py (FSDP over `dp_shard_cp`); MaxText,
+    configs/base.yml, logical_axis_rules of `embed`.
+    """
+    shard, replicate = (int(facts.stated.get(f"parallelism.{name}") or 1) for name in ("shard", "replicate"))
+    chips = facts.stated.get("hardware.chips")
+    beside = chips is None or shard * replicate * model_ways <= int(chips)
+    return shard * context if beside else shard
+
+
+def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:
+    """Layers of each stage: as the pattern divides them, else as evenly as they go (Megatron-Core's default)."""
+    depth = len(model.layers)
+    text = facts.stated.get("model.pattern")
+    pattern = read_pattern(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    if isinstance(pattern, Pattern) and len(pattern.stages) == pipeline > 1 and sum(pattern.stages) == depth:
+        return pattern.stages
+    if pipeline > 1 and facts.stated.get("parallelism.stage_layout") is None:
+        facts.assume("parallelism.stage_layout", "even", "layers are cut over stages as evenly as they go")
+    whole, rest = divmod(depth, pipeline)
+    return tuple(whole + (stage < rest) for stage in range(pipeline))
+
 
 _GPUS = ("NVIDIA", "AMD")
 _UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
@@ -132,7 +320,7 @@ def _framework(facts: EstimateInputs, circumstances: Circumstances) -> Framework
         memory = TORCH
     elif not named:
         facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
-    chip = find(facts.stated.get("hardware.accelerator"))
+    chip = find_accelerator(facts.stated.get("hardware.accelerator"))
     # The reserve is that of a GPU's context and its collectives' channels.
     return memory if chip is None or chip.vendor in _GPUS else replace(memory, reserve_bytes=0)
 
@@ -204,7 +392,7 @@ def _fused(facts: EstimateInputs) -> bool:
 
 def _selects_in_a_kernel(facts: EstimateInputs) -> bool:
     """Whether attention over chosen keys is a kernel; Megatron-Core's own default (`none`) is plain operators."""
-    kernel = facts.word(BACKEND, "model.sparse_attention")
+    kernel = facts.word(INDEXER_BACKEND, "model.sparse_attention")
     if kernel in ("", "dsa"):
         facts.assume("model.sparse_attention", "a kernel", "attention over chosen keys that stores no scores")
         return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from receipts.estimate.activations import FULL
 from receipts.estimate.estimate import fullest
-from receipts.estimate.recompute import FULL
 from receipts.estimate.setup import ParallelLayout, RankBatch, Setup
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import BlockKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,8 @@ from receipts.ingest.options import Options
 from receipts.ingest.warmup import state_compile
 from receipts.ingest.witness import state_path
 from receipts.receipt import VERSION
-from receipts.receipt.catalogue import leaves
-from receipts.receipt.entries import counted
-from receipts.receipt.written import UNWRITTEN
+from receipts.receipt.leaves import counted_entries, leaves
+from receipts.receipt.parse import UNWRITTEN
 
 MAX_LINES, MAX_LINE = 50, 1000
 # What a run shows and nobody states: with any of them typed, the document is typed.
@@ -103,7 +102,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     unchanged = draft.base is not None and draft.tree == draft.base.tree
     if not problems and not unchanged:
         _state_writer(draft)
-        draft.tree["run"]["entries"] = counted(draft.tree)
+        draft.tree["run"]["entries"] = counted_entries(draft.tree)
     return Ingested(
         _by_schema(draft.tree),
         tuple(sorted(draft.leaves.values(), key=lambda item: _place(item.path))),

@@ -15,8 +15,7 @@ from receipts.ingest.evidence import FileEvidence, Reading
 from receipts.ingest.leaves import OPEN, at, parts
 from receipts.receipt import parse, read
 from receipts.receipt.load import MAX_BYTES
-from receipts.receipt.upcast import upcast
-from receipts.receipt.written import intact
+from receipts.receipt.parse import intact, upcast
 
 SOURCE: Final = "receipt"
 _BEGINS: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:')

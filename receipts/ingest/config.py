@@ -14,7 +14,7 @@ from typing import Any, Final
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence, Reading, StatedValue
 from receipts.ingest.leaves import alike, fitting
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 SET: Final = "--set"
 # What is asked for, before the program runs; everything else is what the program says of itself.
@@ -90,7 +90,7 @@ def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, lis
             timed = path == _TIMER and draft.base is not None and draft.base.get("measurement.step_durations_seconds")
             if path in READING_ONLY or path == "schema_version" or timed:
                 continue
-            if path not in ROWS and (find(path) is None or "[]" in path):
+            if path not in ROWS and (find_leaf(path) is None or "[]" in path):
                 draft.tell("note", f"{path} is {claim.text[:80]}; the receipt has no such leaf", where)
                 continue
             value = fitting(path, claim.value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from receipts.base.errors import near
-from receipts.base.redaction import redacted
+from receipts.base.untrusted_text import redacted
 from receipts.ingest.base import Base
 from receipts.ingest.evidence import Place
 from receipts.ingest.leaves import alike, at, fitting, parts, put

@@ -12,7 +12,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.options import LaneOptions, Options
 from receipts.ingest.witness import LIBRARIES
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.route import permitted
 
 SOURCE: Final = "identity"

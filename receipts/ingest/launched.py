@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from receipts.base.redaction import redacted
+from receipts.base.untrusted_text import redacted
 from receipts.emit.launch_values import normal
 from receipts.emit.secrets import allowed, secret_name
 from receipts.ingest.config import readings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from receipts.receipt.written import sealed
+from receipts.receipt.parse import sealed
 
 
 def pretty(tree: dict[str, Any]) -> bytes:

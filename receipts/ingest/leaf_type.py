@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 _HEX: Final = re.compile(r"\{64\}")
 _SUCH_AS: Final = re.compile(r"such as `([^`]+)`")
@@ -45,7 +45,7 @@ class LeafType(NamedTuple):
 
 def leaf_type(path: str, adapter: TypeAdapter[Any]) -> LeafType:
     """What the leaf at a path takes, by the schema of its field."""
-    schema, leaf = adapter.json_schema(), find(path)
+    schema, leaf = adapter.json_schema(), find_leaf(path)
     form = _first_form(schema, schema.get("$defs", {}))
     allowed = tuple(str(item) for item in form.get("enum", ()))
     kinds = [_NAMES[kind] for choice in schema.get("anyOf", ()) if (kind := choice.get("type")) in _NAMES]

@@ -17,11 +17,11 @@ from receipts.base.errors import InputError, Problem, near
 from receipts.emit.contract import INPUT_MAPS
 from receipts.ingest.leaf_type import LeafType, leaf_type
 from receipts.receipt import Receipt
-from receipts.receipt.accelerators import find as find_accelerator
-from receipts.receipt.catalogue import find, leaves, section_in
+from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.document import Flag, Scalar, Wheel
 from receipts.receipt.leaf import Name, Text
+from receipts.receipt.leaves import find_leaf, leaves, section_in
 from receipts.receipt.load import MAX_DIGITS
-from receipts.receipt.maps import Flag, Scalar, Wheel
 from receipts.stats.rounding import half_of
 
 OPEN = ("flags", "features", "patches", "wheels", "notes")
@@ -100,7 +100,7 @@ def _accepts(adapter: TypeAdapter[Any], value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _adapter(path: str) -> TypeAdapter[Any] | None:
-    if find(path) is None and path not in _ROWS:
+    if find_leaf(path) is None and path not in _ROWS:
         return None
     *way, last = parts(path)
     if way and way[0] in OPEN:

@@ -7,7 +7,7 @@ from typing import Final
 
 from receipts.ingest.draft import MissingLeaf, ReceiptDraft
 from receipts.ingest.options import LaneOptions
-from receipts.receipt.memory import BEFORE_STEPS, SEEN_IN_STEPS
+from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 from receipts.receipt.route import ANYTHING, parts
 
 _ALWAYS: Final = (

@@ -15,12 +15,11 @@ from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
 from receipts.base.files import read_small
-from receipts.base.linear_patterns import LinearPattern, compile_linear
-from receipts.base.toml import parse_toml
 from receipts.base.units import BYTES, SCALES, SECONDS
+from receipts.base.untrusted_text import LinearPattern, compile_linear, parse_toml
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.leaves import fitting
-from receipts.receipt.catalogue import find, leaves
+from receipts.receipt.leaves import find_leaf, leaves
 
 FORMS: Final[Mapping[str, str]] = {".json": "json", ".jsonl": "json-lines", ".ndjson": "json-lines", ".csv": "csv"}
 # What a step may have beside the columns that every reader fills: its number, tokens, and totals since the start.
@@ -158,7 +157,7 @@ class _MapReader:
 
     def _field(self, to: str, entry: Any, line: int, *, leaf: bool) -> MappedField:
         known = [item.path for item in leaves() if "[]" not in item.path] if leaf else [*OWN, *FIELDS]
-        if (find(to) is None or "[]" in to) if leaf else to not in known:
+        if (find_leaf(to) is None or "[]" in to) if leaf else to not in known:
             where = "leaf" if leaf else "figure of a step"
             do = "see: receipts axes" if leaf else f"known: {', '.join(known)}"
             self._refuse(line, f"there is no {where} {to}{near(to, known)}", do)

@@ -14,7 +14,7 @@ from receipts.ingest.evidence.reading import Reading, Report
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.options import LaneOptions
 from receipts.ingest.warmup import reports_of
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 SOURCE: Final = "path"
 LEVELS: Final = ("intent", "backend", "kernels")
@@ -75,11 +75,11 @@ def _leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
     _, where, source = strongest[0]
     if best == "intent":
         path = _ASKED.get(leaf, f"path.intended.{leaf}")
-        if find(path) is not None:
+        if find_leaf(path) is not None:
             draft.fill(path, value, where, source)
         return
     path = f"path.witnessed.{leaf}"
-    if find(path) is None:
+    if find_leaf(path) is None:
         draft.tell("note", f"{leaf} was seen as {value[:80]}; the receipt has no such leaf", where)
         return
     if leaf == "cuda_graphs":

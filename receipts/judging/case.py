@@ -17,8 +17,8 @@ from receipts.judging.verdict import Comparison, Finding, Lost
 from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed, Role
-from receipts.receipt.catalogue import find, path_of
-from receipts.receipt.memory import BEFORE_STEPS, SEEN_IN_STEPS
+from receipts.receipt.leaves import find_leaf, path_of
+from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
@@ -135,7 +135,7 @@ class PairCase:
         """
         return (
             self.silent(*paths)
-            and all((leaf := find(path)) is not None and leaf.role in SETTINGS for path in paths)
+            and all((leaf := find_leaf(path)) is not None and leaf.role in SETTINGS for path in paths)
             and (
                 all(map(self._by_inputs, paths))
                 or (self.context is not None and self.varied.isdisjoint(map(path_of, paths)))

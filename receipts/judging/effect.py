@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from receipts.axes.lane import Lane
 from receipts.judging.rule import PairCase
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import MetricReading
+from receipts.metrics.registry import MetricReading
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
-    from receipts.stats.estimate import Sigma
+    from receipts.stats.log_ratio import Sigma
 
 OF_DAYS: Final = ("step", "rate")  # summaries of metrics whose level moves from day to day
 _NO_SPREAD: Final = (
@@ -111,7 +111,7 @@ def _instead(pair: PairCase) -> str:
 
 def noise_of(metric: Metric, lane: Lane, measured: Sigma | None) -> Sigma | None:
     """The noise floor of step times and rates: measured by the store's own repeats, else as the lane declares it."""
-    from receipts.stats.estimate import Sigma
+    from receipts.stats.log_ratio import Sigma
 
     if metric.summary not in ("step", "rate"):
         return None

@@ -13,7 +13,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.axes.shape import ShapeKey
-    from receipts.stats.estimate import Sigma
+    from receipts.stats.log_ratio import Sigma
 
 
 class EarlierFailure(NamedTuple):
@@ -91,7 +91,7 @@ class Facts:
     @property
     def noise(self) -> Sigma | None:
         """The noise floor that the store's repeats show; None where they were not asked, or show none."""
-        from receipts.stats.estimate import Sigma
+        from receipts.stats.log_ratio import Sigma
 
         return Sigma(self.sigma, self.sigma_df, "measured", self.sigma_of) if self.sigma is not None else None
 

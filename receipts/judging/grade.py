@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
 from receipts.axes.lane import Grade
+from receipts.receipt.parse import intact
 from receipts.receipt.route import WITNESSED
-from receipts.receipt.written import intact
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TypeVar
 
 from receipts.axes.lane import Lane
-from receipts.axes.stated_configuration import configuration_key, stated_configuration
+from receipts.axes.replicates import configuration_key, stated_configuration
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
 from receipts.judging.proof import proved

@@ -14,7 +14,7 @@ from receipts.judging.stalls import parting
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, MetricResult, Question
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import MetricReading
+from receipts.metrics.registry import MetricReading
 
 # Of one kind with every rate: each says how long the same work took.
 _OF_TIME = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds")

@@ -13,7 +13,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, ProofLeaf
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import path_of
+from receipts.receipt.leaves import path_of
 
 Retry = Callable[[Sequence[Parsed], Sequence[Parsed], Rulebook, Facts | None], Comparison]
 

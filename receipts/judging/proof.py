@@ -18,8 +18,8 @@ from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Finding, Level, ProofLeaf
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Section
+from receipts.receipt.leaves import find_leaf
 
 Stands = Callable[[Collection[ProofLeaf]], bool]
 FEW: Final = 8  # leaves that are tried one by one, where not all of them can be left out
@@ -73,7 +73,7 @@ def stated_by(receipts: Iterable[Parsed]) -> list[ProofLeaf]:
 
 def is_required(path: str) -> bool:
     """Whether every receipt states a leaf. What is required of a row is stated only where there is that row."""
-    leaf = find(path)
+    leaf = find_leaf(path)
     return leaf is not None and leaf.required and (path == "schema_version" or path.count(".") == 1) and "[" not in path
 
 

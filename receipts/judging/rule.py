@@ -20,7 +20,7 @@ from receipts.judging.facts import (
 )
 from receipts.judging.topic import Topic as Topic
 from receipts.judging.verdict import Level, Question
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 
 E, I, W = Level.ERROR, Level.OPEN, Level.SHOWN  # noqa: E741 — the letters are the design's own
 COMPARABLE, PATH, EFFECT, NONE = Question.COMPARABLE, Question.PATH, Question.EFFECT, Question.NONE
@@ -120,7 +120,7 @@ def rule(
     ``needs`` are leaf paths (``a|b`` for any of them) without which an E rule cannot judge.
     ``applies`` may read required keys alone (kind, outcome, provenance, lane): what can be dropped from a receipt
     must never make a rule disappear. A rule ``of_configuration`` is shown a receipt that states nothing else (see
-    `receipts.axes.stated_configuration`), and is asked once for all launches of that configuration.
+    `receipts.axes.replicates`), and is asked once for all launches of that configuration.
 
     ``about`` is what it speaks of, where the engine treats such findings alike. A rule that ``asks_store`` reads of the
     facts only what the store knows of its lane, which changes from launch to launch: its findings weigh nothing, and

@@ -16,20 +16,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from receipts.axes.bookkeeping import bookkeeping_file, checked
-from receipts.axes.lane import Lane
-from receipts.axes.lane_files import Lanes
-from receipts.base.bounded import Bounded
+from receipts.axes.catalogue import bookkeeping_file, checked_bookkeeping
+from receipts.axes.lane import Lane, Lanes
+from receipts.axes.replicates import Bounded
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import NotFound, RuleError, near
-from receipts.base.resources import folder
 from receipts.judging.rule import DECLARED, Rule, RuleSubject, Topic
 from receipts.judging.verdict import Finding, Level
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.axes.settings import SettingsCache
-    from receipts.base.config import Config
+    from receipts.axes.replicates import SettingsCache
+    from receipts.base.environment import Config
     from receipts.judging.study import Studies
 
 MOST_JUDGED: Final = 250  # configurations whose findings a rule set holds
@@ -47,7 +46,7 @@ class Rulebook:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The built-in validators folder, then the user's."""
-        return (folder("validators"), *self.extra)
+        return (bundled_folder("validators"), *self.extra)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -57,7 +56,7 @@ class Rulebook:
     @cached_property
     def session(self) -> SettingsCache:
         """What launches that are read under this rulebook share."""
-        from receipts.axes.settings import SettingsCache
+        from receipts.axes.replicates import SettingsCache
 
         return SettingsCache()
 
@@ -213,4 +212,4 @@ def builtin() -> Rulebook:
 
 def configured(config: Config) -> Rulebook:
     """The rulebook with what a receipts.toml adds. Raises RuleError for bookkeeping that would leave out a setting."""
-    return Rulebook(config.validators, checked(config.bookkeeping, "receipts.toml"))
+    return Rulebook(config.validators, checked_bookkeeping(config.bookkeeping, "receipts.toml"))

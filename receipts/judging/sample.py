@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 
 from receipts.judging.verdict import Finding, Level, Question, Status, path_answer, undecided
 from receipts.metrics.launch import Launch
-from receipts.metrics.reading import Taint
-from receipts.metrics.registry import Metric
+from receipts.metrics.registry import Metric, Taint
 
 _FROM_STEPS: Final = (Taint.RATE, Taint.MFU)
 _MEASURED: Final = ("step", "rate", "memory")

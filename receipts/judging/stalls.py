@@ -11,7 +11,7 @@ from receipts.base.units import change
 from receipts.judging.effect import effect_of
 from receipts.judging.rule import PairCase
 from receipts.metrics import Launch
-from receipts.metrics.amortization import wall_time
+from receipts.metrics.readings import wall_time
 
 START_UP_SECONDS: Final = 120.0  # interpreter, imports, devices and first data, which no span names
 SMALLEST_EFFECT: Final = 0.01

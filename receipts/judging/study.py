@@ -11,7 +11,7 @@ from typing import Any
 from receipts.axes import Difference
 from receipts.base.errors import NotFound, RuleError, near
 from receipts.base.files import read_small
-from receipts.base.toml import parse_toml
+from receipts.base.untrusted_text import parse_toml
 
 _KEYS = frozenset({"title", "axes", "equal", "unchanged", "regimes"})
 

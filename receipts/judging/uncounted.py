@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.axes import Difference
-from receipts.axes.bookkeeping import LENGTH, why
+from receipts.axes.catalogue import LENGTH, bookkeeping_reason
 from receipts.axes.effective import leaves_of
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
@@ -44,7 +44,7 @@ def uncounted_axes(
     """Changed axes that do not count, each with its reason: the metric's, the lane's, or the study's."""
     reasons: dict[str, str] = {}
     if metric.summary in _OF_A_STEP:
-        reasons |= dict.fromkeys(diff.length, f"{metric.name} does not depend on it: {why(LENGTH)}")
+        reasons |= dict.fromkeys(diff.length, f"{metric.name} does not depend on it: {bookkeeping_reason(LENGTH)}")
     for item in metric.indifferent:
         if item.axis in diff.axes and not any(axis in diff.axes for axis in item.unchanged):
             reasons[item.axis] = f"{metric.name} does not depend on it: {item.because}"

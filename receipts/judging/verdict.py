@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from receipts.axes.lane import Grade
-from receipts.metrics.reading import MetricReading, Taint
+from receipts.metrics.registry import MetricReading, Taint
 
 if TYPE_CHECKING:
     from receipts.axes import Difference

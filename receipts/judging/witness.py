@@ -16,11 +16,11 @@ from receipts.axes import Change, Member, Unknown, axis_leaves, difference_under
 from receipts.axes.inputs import PREFIX
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
-from receipts.receipt.entries import lost
+from receipts.receipt.configuration import Path, Witnessed
 from receipts.receipt.leaf import Section
-from receipts.receipt.path import Path, Witnessed
+from receipts.receipt.leaves import lost_entries
+from receipts.receipt.parse import intact
 from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, dtypes, parts
-from receipts.receipt.written import intact
 
 # What is seen of a path, and so can be lent.
 RECOMPUTE = "numerics.recompute_applied"
@@ -216,7 +216,7 @@ def _why_not(witness: Parsed, apart: WitnessDifference, lane: Lane) -> str:
         return f"it cannot be told whether it ran the same: {gaps}{_more(apart.unknown)}"
     if witness.receipt.run.provenance != "measured":
         return f"it is {witness.receipt.run.provenance}, and was not measured"
-    if gone := next(lost(witness.receipt), None):
+    if gone := next(lost_entries(witness.receipt), None):
         return f"{gone.path} has {gone}"
     if not any(_seen(witness, path) is not None for path in LENDABLE):
         return "it shows nothing of the path"

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.metrics.chips import Account, account
-from receipts.metrics.launch_readings import READERS, rate_from_total
-from receipts.metrics.reading import MetricReading
+from receipts.metrics.readings import READERS, rate_from_total
+from receipts.metrics.registry import MetricReading
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
-    from receipts.axes.replicates import Rhythm
-    from receipts.axes.settings import LaunchSettings
-    from receipts.metrics.rates import Numbers
+    from receipts.axes.replicates import LaunchSettings, Rhythm
     from receipts.metrics.registry import Metric
-    from receipts.stats.launch import LaunchSummary
-    from receipts.stats.steady import Segment
+    from receipts.metrics.stated import Numbers
+    from receipts.stats.steady import LaunchSummary, Segment
 
 ENOUGH_STEPS = 100  # of interval means that are too few to judge whether they are steady
 LONG = 1.5  # times the level: a step that held other work beside its own
@@ -48,7 +46,7 @@ class Launch:
     @cached_property
     def settings(self) -> LaunchSettings:
         """What follows from its settings; one value for all launches of a configuration that a session reads."""
-        from receipts.axes.settings import LaunchSettings  # what is compared from files has no shape and no signature
+        from receipts.axes.replicates import LaunchSettings  # what is compared from files has no shape and no signature
 
         return self._shared or LaunchSettings(self.parsed)
 
@@ -173,7 +171,7 @@ class Launch:
         """Summary over the steady segment; None where there is no steady segment."""
         if self.segment is None or self.segment.status != "steady" or not self.durations:
             return None
-        from receipts.stats.launch import summarize
+        from receipts.stats.steady import summarize
 
         return summarize(self.durations, self.segment)
 
@@ -199,7 +197,7 @@ class Launch:
         start, stop, left_out = self.segment[:3]
         if left_out == tuple(range(start, start + len(left_out))):
             return self.median(start + len(left_out), stop)
-        from receipts.stats.order_statistics import median
+        from receipts.stats.distributions import median
 
         return median(self.segment.of(self.durations))
 
@@ -235,21 +233,21 @@ class Launch:
         """Of steps that are left out: how many are of ordinary length, and by what share the level moves with them."""
         assert self.segment is not None
         assert self.level is not None
-        from receipts.stats.order_statistics import median
+        from receipts.stats.distributions import median
 
         more = [seconds for at in positions if (seconds := self.durations[at]) < LONG * self.level]
         return len(more), median([*self.segment.of(self.durations), *more]) / self.level - 1
 
     def median(self, start: int, stop: int) -> float:
         """The median step from one position to before another."""
-        from receipts.stats.order_statistics import median
+        from receipts.stats.distributions import median
 
         return median(self.durations[start:stop])
 
     @cached_property
     def numbers(self) -> Numbers:
         """What its stated numbers and its steps make of its rate."""
-        from receipts.metrics.rates import Numbers  # what a list of launches never asks
+        from receipts.metrics.stated import Numbers  # what a list of launches never asks
 
         return Numbers(self)
 

@@ -1,4 +1,4 @@
-"""Metrics declare themselves here, one place each.
+"""Metrics declare themselves here, one place each, beside what one value of a metric is and which offenses spoil it.
 
 Unit, better direction, what may move without counting, which regimes and which equal work a metric depends on.
 """
@@ -6,11 +6,38 @@ Unit, better direction, what may move without counting, which regimes and which 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from receipts.base.errors import NotFound, near
 from receipts.base.units import GIB
-from receipts.metrics.reading import Taint
+
+
+class Taint(StrEnum):
+    """Which metrics an offense spoils."""
+
+    ALL = "all"
+    RATE = "rate"  # tokens per second and step time
+    MFU = "mfu"
+    MEMORY = "memory"
+    LOSS = "loss"  # losses and gradient norms
+    GOODPUT = "goodput"  # wall time by category
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricReading:
+    """A metric's value on one side: ``launches`` values, one a launch, and their location.
+
+    ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.
+    """
+
+    value: float | None
+    launches: int
+    source: Literal["steps", "unsteady", "stated", "derived", "memory", "none"]
+    text: str | None = None
+
 
 Better = Literal["higher", "lower", "neither"]
 

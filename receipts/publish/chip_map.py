@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts.axes.lineage import ran_on
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
-from receipts.metrics.chips.as_json import to_json
+from receipts.metrics.chips.account import account_json
 from receipts.publish.page import Figure, Page, Section, sections_of
 from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import ChipLayout, layout
@@ -47,7 +47,7 @@ def one(parsed: Parsed, lane: Lane, phase: str | None, wanted: Metric | None) ->
     drawn = chosen if chosen is not None and chosen.ranking(metric) is not None else None
     lineage = str(ran_on(parsed, lane) or "")
     shown = {"metric": metric, "phase": drawn.name if drawn is not None else None, "lineage": lineage or None}
-    data = {"id": parsed.id, "name": parsed.name, **shown, **to_json(whole)}
+    data = {"id": parsed.id, "name": parsed.name, **shown, **account_json(whole)}
     if drawn is None:
         return ChipMap(None, _nothing(parsed, whole, phase, metric), data, known=False)
     heat = _heat(parsed, whole, drawn, metric, lane)
@@ -66,7 +66,7 @@ def changed(
     result = pressure(*accounts, metric=figure, phase=phase, spread=spread if figure == "peak" else None)
     data: dict[str, Any] = {"metric": metric, "change": pressure_json(result)}
     for name, side, of in zip(("a", "b"), sides, accounts, strict=True):
-        data[name] = [{"id": item.id, **to_json(whole)} for item, whole in zip(side, of, strict=True)]
+        data[name] = [{"id": item.id, **account_json(whole)} for item, whole in zip(side, of, strict=True)]
     known = result.kind != "unknown"
     notes = (words.change(result), *((str(result.margin),) if known else ()))
     if not result.a:

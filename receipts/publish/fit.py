@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipts.base.units import counted, decimal_bytes
-from receipts.estimate.surface import Name
+from receipts.estimate.surface import SurfaceName
 from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
 from receipts.questions.fit.estimate import MemoryEstimate, compared, growth
 
 if TYPE_CHECKING:
+    from receipts.plugins.aot.compiler import CompilerAnswer
     from receipts.questions.fit.calibrate import Calibration
-    from receipts.questions.fit.compiled import CompilerAnswer
 
-_ORDER = {name: index for index, name in enumerate(Name)}
+_ORDER = {name: index for index, name in enumerate(SurfaceName)}
 _MOST, _MOST_PAIRS = 8, 4  # changes that are shown; --json has them all
 _MOST_OF_MESSAGE = 600
 

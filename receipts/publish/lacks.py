@@ -11,7 +11,7 @@ from receipts.publish.findings import Grouped, actions, entries, on_sides, warni
 from receipts.publish.page import Cell, Section, Table, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 MOST_NAMED: Final = 3
 _WITNESSED: Final = "path.witnessed."
@@ -65,7 +65,7 @@ def _advice(group: Sequence[Finding]) -> tuple[str, ...]:
     """What to do: what a rule says that judged, where one did; else to state the fact, and what that is."""
     if judged := [item for item in group if not item.unjudged]:
         return tuple(actions(judged))
-    fact = find(group[0].at)
+    fact = find_leaf(group[0].at)
     return tuple(f"{text}: {fact.description}" if fact is not None else text for text in actions(group))
 
 

@@ -10,7 +10,7 @@ from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.ingest.leaf_type import LeafType
-    from receipts.receipt.catalogue import Leaf
+    from receipts.receipt.leaves import Leaf
 
 say = words("leaf")
 

@@ -9,8 +9,8 @@ from receipts.ingest.leaves import parts
 from receipts.publish.page import Section, table_of
 from receipts.publish.readings import leaf
 from receipts.publish.words import words
+from receipts.receipt.parse import intact
 from receipts.receipt.route import WITNESSED
-from receipts.receipt.written import intact
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed

@@ -9,8 +9,7 @@ from receipts import metrics
 from receipts.axes import Member, in_words
 from receipts.axes.inputs import PREFIX
 from receipts.judging.verdict import Comparison, MetricResult
-from receipts.metrics.reading import MetricReading
-from receipts.metrics.registry import Metric
+from receipts.metrics.registry import Metric, MetricReading
 
 STATED = ("stated", "derived")
 MARK = "*"

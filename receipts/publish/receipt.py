@@ -200,7 +200,7 @@ def _steps(launch: Launch) -> Iterator[str]:
 
 
 def _correlation(steady: Sequence[float], lag1: float | None) -> str:
-    from receipts.stats.launch import FEWEST_BATCHES, independent_batch
+    from receipts.stats.steady import FEWEST_BATCHES, independent_batch
 
     if lag1 is None:
         return say("no_correlation")
@@ -211,7 +211,7 @@ def _correlation(steady: Sequence[float], lag1: float | None) -> str:
 
 
 def _failure(parsed: Parsed) -> Section:
-    from receipts.estimate.families import attribution
+    from receipts.estimate.surface import attribution
 
     failure = parsed.receipt.failure
     assert failure is not None  # the caller asks only of a launch that failed

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from receipts.axes.lineage import ran_on
 from receipts.axes.shape import substrate_of
-from receipts.metrics.ownership import owned
+from receipts.metrics.degrees import owned
 from receipts.publish.words import words
 from receipts.questions.regime import measured
 

@@ -13,8 +13,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import ResourceError
-from receipts.base.resources import folder
 
 
 class Words:
@@ -28,7 +28,7 @@ class Words:
 
     @cached_property
     def _place(self) -> Path:
-        return folder("reports") / "words" / f"{self._name}.toml"
+        return bundled_folder("reports") / "words" / f"{self._name}.toml"
 
     @cached_property
     def _texts(self) -> Mapping[str, Any]:

@@ -12,9 +12,9 @@ from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.metrics.amortization import SHARE, amortization, goodput_shown
+from receipts.metrics.readings import SHARE, amortization, goodput_shown
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 
 State = Literal["yes", "no", "open"]
 

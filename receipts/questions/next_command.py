@@ -14,7 +14,7 @@ from typing import Final
 from receipts.axes.effective import OPEN_MAPS
 from receipts.judging.verdict import STATE, Comparison, Finding, Level, Question, ReceiptVerdict
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 SHORT: Final = 12
 _SEEN: Final = ("path.witnessed.", "evidence")
@@ -73,7 +73,7 @@ def _is_open(item: Finding) -> bool:
 def _leaves(findings: Iterable[Finding]) -> list[str]:
     """The leaves that findings ask a person to state."""
     asked = (_OTHERWISE.split(item.do.removeprefix(STATE))[0] for item in findings if item.do.startswith(STATE))
-    return list(dict.fromkeys(path for text in asked for path in text.split(", ") if find(path) is not None))
+    return list(dict.fromkeys(path for text in asked for path in text.split(", ") if find_leaf(path) is not None))
 
 
 def _unseen(findings: Iterable[Finding]) -> bool:
@@ -94,7 +94,7 @@ def _amend(parsed: Parsed, leaves: Iterable[str], unseen: bool, every: Sequence[
         return ""
     stated = [path for path in dict.fromkeys(leaves) if not path.startswith(_SEEN)]
     words = [f"--set {path}=true" for path in stated if path in _WHOLE]
-    words += [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find(path) and path not in _WHOLE]
+    words += [f"--set {shlex.quote(path)}={UNKNOWN}" for path in stated if find_leaf(path) and path not in _WHOLE]
     reason = "stated later"
     if unseen:
         words.append(f"--evidence {PROFILE}")

@@ -15,24 +15,22 @@ from glob import escape
 from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
-from receipts.axes.lane import Lane
-from receipts.axes.lane_files import Lanes
+from receipts.axes.lane import Lane, Lanes
 from receipts.judging.effect import sessions_of
 from receipts.judging.facts import Facts
 from receipts.judging.grade import wanted
 from receipts.judging.metric_results import alike
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.questions.sides import groups
 from receipts.receipt import Parsed
-from receipts.receipt.written import intact
+from receipts.receipt.parse import intact
+from receipts.stats.effect import shown_exact
 from receipts.stats.equivalence import SMALLEST_EFFECT
-from receipts.stats.estimate import Sigma
-from receipts.stats.exact import shown_exact
-from receipts.stats.noise import SelfCheck, largest_spread, pool, self_check
-from receipts.stats.order import order_kind
-from receipts.stats.sessions import DaySpread, spreads
+from receipts.stats.log_ratio import Sigma
+from receipts.stats.noise import SelfCheck, largest_spread, pooled_sigma, self_check
+from receipts.stats.sessions import DaySpread, order_kind, spreads
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -254,7 +252,7 @@ def _spreads(equal: Sequence[Sequence[Launch]], of: str) -> DaySpread:
     shown = spreads((item for item in logs if item[0]), of)
     if shown.launch is not None and (shown.launch.df or 0.0) >= FEWEST_FREEDOM:
         return shown
-    return shown._replace(launch=pool(_locations(equal), of))
+    return shown._replace(launch=pooled_sigma(_locations(equal), of))
 
 
 def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[list[Launch]]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from receipts.metrics import Launch
-from receipts.metrics.amortization import amortization
+from receipts.metrics.readings import amortization
 
 _CACHE = "compile.cache_state"
 

@@ -17,7 +17,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 from receipts.stats import effect as effects
 from receipts.stats.equivalence import Effect
 

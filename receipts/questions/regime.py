@@ -17,8 +17,8 @@ from receipts.judging.rulebook import RuleSet
 from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
-from receipts.receipt.catalogue import leaves
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import leaves
 
 HEAVY: Final = 0.20  # share of a step from which exposed communication is what a launch waits for
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from receipts.emit.launch_values import THEN, text_of
 from receipts.receipt import Parsed
-from receipts.receipt.inputs import Inputs
-from receipts.receipt.maps import COMPLETE, Flag, Wheel
+from receipts.receipt.document import COMPLETE, Flag, Inputs, Wheel
 
 # A name and a version as packaging spells them (PyPA, names and PEP 440): nothing that pip could take for an option.
 _WHEEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?==[A-Za-z0-9][A-Za-z0-9._+!-]*\Z")

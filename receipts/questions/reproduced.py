@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts import metrics
-from receipts.base.actor import same_principal
+from receipts.base.environment import same_principal
 from receipts.base.errors import UsageError
 from receipts.store.query.reports import ReportQueries
 

@@ -263,8 +263,8 @@ def _numbered_alike(group: Group, stored: Iterable[AlikeLaunch]) -> set[str | No
 
 def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
     """The launches that replicate one another, two and more together, in the order given; copies are left out."""
-    from receipts.axes.input_parts import typed_options
-    from receipts.axes.settings import SettingsCache
+    from receipts.axes.configuration import typed_options
+    from receipts.axes.replicates import SettingsCache
 
     session, by_configuration = SettingsCache(), dict[tuple[object, ...], list[Parsed]]()
     for parsed in launches:

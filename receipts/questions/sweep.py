@@ -13,7 +13,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.axes import difference_under, effective
-from receipts.axes.input_parts import input_value
+from receipts.axes.configuration import input_value
 from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, every, near
 from receipts.emit.launch_values import normal

@@ -1,22 +1,75 @@
-"""The parsed receipt: model, id, bytes, and its stated leaves as one flat map."""
+"""The parsed receipt: model, id, bytes, and its stated leaves as one flat map.
+
+Older receipts are read one step a version, applied to the parsed object; bytes and id never change. The digest in
+``run.recorded`` shows whether a document is still as the program that wrote it left it. It covers the bytes of the
+document with 64 zeros in its own place. It shows an edit by hand; it proves nothing against somebody who computes it
+again, which is what a signature is for.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Set
+import re
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
-from receipts.base.errors import InputError
-from receipts.receipt.document import Receipt
-from receipts.receipt.flat import Flat
+from receipts.base.errors import InputError, Problem
+from receipts.receipt.document import VERSION, Receipt
+from receipts.receipt.leaves import Flat
 from receipts.receipt.load import Document, parse_json, surely_strict
-from receipts.receipt.problems import problems
-from receipts.receipt.upcast import READ_AS_THEY_ARE, upcast
+from receipts.receipt.problems import problems, shown
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+
+# From a version to the next: {"1.1": one_one_to_two_zero}. Empty while every version is read as it is.
+UPCASTERS: Mapping[str, tuple[str, Upcaster]] = {}
+# Versions whose documents the model reads as they are: 1.1 adds leaves alone, none of which an older document implies.
+READ_AS_THEY_ARE = frozenset({"1.0", VERSION})
+
+
+_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, _, minor = version.partition(".")
+    return int(major), int(minor)
+
+
+def upcast(
+    tree: dict[str, Any],
+    source: str,
+    *,
+    target: str = VERSION,
+    steps: Mapping[str, tuple[str, Upcaster]] = UPCASTERS,
+) -> dict[str, Any]:
+    """Bring a parsed document to ``target``, or to a version that is read as it is.
+
+    Raises InputError for a version that this program cannot read.
+    """
+    version = tree.get("schema_version")
+    if version is None:
+        problem = Problem("schema_version", "it is missing", f'state "schema_version": "{target}"')
+        raise InputError(source, [problem])
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        what = f"{shown(repr(version))} is no version"
+        raise InputError(source, [Problem("schema_version", what, f'state "{target}"')])
+    while version != target and version not in READ_AS_THEY_ARE:
+        if _numbers(version) > _numbers(target):
+            do = "upgrade with: pip install --upgrade frontier-receipts"
+            what = f"it is version {version}, and this program reads up to {target}"
+            raise InputError(source, [Problem("schema_version", what, do)])
+        if version not in steps:
+            raise InputError(source, [Problem("schema_version", f"there is no version {version}", f"state {target}")])
+        version, step = steps[version]
+        tree = {**step(tree), "schema_version": version}
+    return tree
+
 
 LARGE = 1024 * 1024  # bytes; of a larger document a list is read as far as its first bad entry
 
@@ -120,3 +173,30 @@ def _failing_fast(schema: Any) -> Any:
     if isinstance(schema, list):
         return [_failing_fast(item) for item in schema]
     return schema
+
+
+UNWRITTEN: Final = "0" * 64
+
+
+def intact(parsed: Parsed) -> bool | None:
+    """Whether nobody edited the document since its program wrote it; None where no program says that it did."""
+    recorded = parsed.receipt.run.recorded
+    if recorded is None:
+        return None
+    digest = recorded.digest.encode()
+    if parsed.raw.count(digest) != 1:
+        return False
+    return hashlib.sha256(parsed.raw.replace(digest, UNWRITTEN.encode())).hexdigest() == recorded.digest
+
+
+def listed_digests(parsed: Parsed) -> frozenset[str]:
+    """The digests of the files behind a receipt: of its evidence, and of its recorder's journals."""
+    recorded = parsed.receipt.run.recorded
+    digests = {entry.sha256 for entry in parsed.receipt.evidence or () if entry.sha256}
+    return frozenset(digests.union(recorded.journals or () if recorded is not None else ()))
+
+
+def sealed(raw: bytes) -> bytes:
+    """The bytes with their digest where `UNWRITTEN` is; as they are without it."""
+    place = UNWRITTEN.encode()
+    return raw.replace(place, hashlib.sha256(raw).hexdigest().encode()) if raw.count(place) == 1 else raw

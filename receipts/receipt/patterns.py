@@ -1,20 +1,79 @@
-"""Block patterns: reading, tiling to a depth, counting.
+"""Block patterns: their alphabets, reading, tiling to a depth, counting.
 
-A pattern is one letter a block, such as ``AEMEAEMEAEMR``. After ``/`` comes the pattern of one multi-
-token-prediction (MTP) depth, repeated once a depth; ``|`` divides pipeline stages; ``[*-]`` is a fused
-group, which is one block with several sub-layers. The signs are those of Megatron-Core 0.16 and later,
-``megatron/core/models/hybrid/hybrid_layer_allocation.py``.
+A pattern is one letter a block, such as ``AEMEAEMEAEMR``. After ``/`` comes the pattern of one multi-token-prediction
+(MTP) depth, repeated once a depth; ``|`` divides pipeline stages; ``[*-]`` is a fused group, which is one block with
+several sub-layers. The signs are those of Megatron-Core 0.16 and later,
+``megatron/core/models/hybrid/hybrid_layer_allocation.py``. An alphabet maps letters to the kinds of block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
 from receipts.base.errors import InputError, Problem
-from receipts.receipt.alphabets import ALPHABETS, ATTENDING, STATEFUL, Alphabet, BlockKind
+
+
+class BlockKind(StrEnum):
+    """What a block is, whatever letter an alphabet gives it."""
+
+    ATTENTION = "attention"
+    SPARSE_ATTENTION = "sparse attention"
+    MAMBA = "mamba"
+    DELTA = "gated delta net"
+    RECURRENT = "recurrent"
+    EXPERT = "expert"
+    MLP = "mlp"
+
+
+ATTENDING = frozenset({BlockKind.ATTENTION, BlockKind.SPARSE_ATTENTION})
+STATEFUL = frozenset({BlockKind.MAMBA, BlockKind.DELTA, BlockKind.RECURRENT})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alphabet:
+    """Letters and what they stand for. `tiles` is whether its users repeat a pattern up to the depth."""
+
+    name: str
+    letters: Mapping[str, BlockKind]
+    tiles: bool
+    source: str
+
+
+NAM = Alphabet(
+    "nam",
+    MappingProxyType(
+        {
+            "A": BlockKind.ATTENTION,
+            "M": BlockKind.MAMBA,
+            "E": BlockKind.EXPERT,
+            "R": BlockKind.RECURRENT,
+            "D": BlockKind.DELTA,
+        }
+    ),
+    tiles=True,
+    source="NAM56R: in NeMo A becomes *, M is M, E is E, D becomes G; R is its own block, built as M there",
+)
+NEMO = Alphabet(
+    "nemo",
+    MappingProxyType(
+        {
+            "*": BlockKind.ATTENTION,
+            "D": BlockKind.SPARSE_ATTENTION,
+            "M": BlockKind.MAMBA,
+            "G": BlockKind.DELTA,
+            "E": BlockKind.EXPERT,
+            "-": BlockKind.MLP,
+        }
+    ),
+    tiles=False,
+    source="Megatron-Core, class Symbols of hybrid_layer_allocation.py (before 0.16 without D and G)",
+)
+ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({NAM.name: NAM, NEMO.name: NEMO})
+
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
 STATELESS = frozenset({"dense", "moe", "sparse"})  # families whose blocks keep no state
@@ -49,7 +108,7 @@ class Pattern:
 
 
 @lru_cache(maxsize=256)
-def read(text: str, alphabet: str | None = None) -> Pattern | tuple[Problem, ...]:
+def read_pattern(text: str, alphabet: str | None = None) -> Pattern | tuple[Problem, ...]:
     """The pattern that `text` states, else every problem with its position (counted from 1).
 
     Without an alphabet, the one that knows every letter is taken; when several do and disagree about a
@@ -174,7 +233,7 @@ def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Blo
 
 def family_of(text: str, alphabet: str | None = None) -> str | None:
     """The family that a pattern's blocks show; None where the text does not read."""
-    pattern = read(text, alphabet)
+    pattern = read_pattern(text, alphabet)
     if not isinstance(pattern, Pattern):
         return None
     kinds = pattern.kinds()
@@ -208,7 +267,7 @@ def _has(kinds: frozenset[BlockKind]) -> str:
 def _read_or_raise(pattern: Pattern | str, alphabet: str | None = None) -> Pattern:
     if isinstance(pattern, Pattern):
         return pattern
-    result = read(pattern, alphabet)
+    result = read_pattern(pattern, alphabet)
     if isinstance(result, Pattern):
         return result
     raise InputError(f"pattern {pattern!r}", result)

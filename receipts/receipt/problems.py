@@ -1,13 +1,16 @@
-"""The problems of a refused document: pydantic's findings as sentences, each with its path in the document."""
+"""The problems of a refused document: findings as sentences, each with its path; for TOML of people as well."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from receipts.base.errors import Problem
+from receipts.base.errors import InputError, Problem
+from receipts.base.files import read_small
+from receipts.base.untrusted_text import parse_toml
 
 MAX_REPORTED = 50
 MAX_SHOWN = 120
@@ -195,7 +198,7 @@ def _nearest(at: str) -> str:
     """The key that was meant: one that reads like this path, else one of that name elsewhere."""
     import difflib  # only a refusal needs it, and every start of the program would pay for it
 
-    from receipts.receipt.catalogue import leaves
+    from receipts.receipt.leaves import leaves
 
     names = {leaf.path.replace("[]", "").removesuffix(".*") for leaf in leaves()}
     names |= {name.rsplit(".", 1)[0] for name in names if "." in name}
@@ -206,3 +209,23 @@ def _nearest(at: str) -> str:
     close = close or [name for name in sorted(names) if name.rpartition(".")[2] == bare and name != plain][:1]
     close = close or difflib.get_close_matches(plain, sorted(names), n=1, cutoff=0.85)
     return f"did you mean {close[0]}?" if close else "leave it out, or put it under notes or features"
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_toml(path: Path, model: type[M], page: str) -> M:
+    """Read and check a file. Raises InputError with every problem and its place; ``page`` lists the keys."""
+    try:
+        table = parse_toml(read_small(path))
+    except OSError as error:
+        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
+    except ValueError as error:
+        raise InputError(str(path), [Problem("$", str(error), "correct the file")]) from None
+    try:
+        return model.model_validate(table)
+    except ValidationError as error:
+        # A key is one of this file, and no axis of a receipt.
+        of_key, do = ("there is no such key", "it is required and not stated"), f"{page} lists the keys"
+        wrong = [item._replace(do=do) if item.what in of_key else item for item in problems(error, table)]
+        raise InputError(str(path), wrong) from None

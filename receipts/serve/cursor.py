@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from receipts.base.errors import UsageError
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.store import Entry, Filters, condition
 from receipts.store import Store as Opened
 

@@ -99,7 +99,7 @@ Target = Webhook | AppriseTarget
 
 def targets(webhooks: Sequence[str], notify: Sequence[str]) -> list[Target]:
     """The targets of a ``receipts.toml``. Raises UsageError for one that nothing can be sent to."""
-    from receipts.base.extras import extra
+    from receipts.base.environment import extra
 
     chosen: list[Target] = []
     if webhooks:

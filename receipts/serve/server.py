@@ -11,7 +11,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
 
 from receipts.api.store import Store
-from receipts.base.actor import Actor
+from receipts.base.environment import Actor
 from receipts.questions.comparisons import Floors
 from receipts.serve.cache import Cache
 from receipts.serve.limits import Busy, ComparisonSlots, Limits

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, Final
 
+from receipts.base.environment import extra
 from receipts.base.errors import UsageError
-from receipts.base.extras import extra
 from receipts.base.files import staged, writable
 from receipts.signing.public import PublicKey
 

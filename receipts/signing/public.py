@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from receipts.base.environment import extra
 from receipts.base.errors import UsageError
-from receipts.base.extras import extra
 
 KIND: Final = "ssh-ed25519"
 SIGNATURE: Final = 64  # bytes

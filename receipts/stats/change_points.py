@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from receipts.base.extras import extra
-from receipts.stats.estimate import RatioEstimate, against_floor, pooled, welch
-from receipts.stats.order_statistics import median
+from receipts.base.environment import extra
+from receipts.stats.distributions import median
+from receipts.stats.log_ratio import RatioEstimate, against_floor, pooled, welch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

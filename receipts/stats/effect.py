@@ -1,14 +1,16 @@
-"""The effect: what the launches of B and A say about the ratio of a metric, B over A.
+"""The effect: what the launches of B and A show about the ratio of a metric, B over A.
 
 Launches are the units and logs the scale, so that a metric and its reciprocal (step time, tokens a second) get one
-verdict and swapping the sides mirrors it.
+verdict and swapping the sides mirrors it. Quantities without noise are compared exactly: tokens a step, parameters,
+FLOPs a token, and memory where the store shows that it does not vary.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from receipts.stats.equivalence import (
     CONFIDENCE,
@@ -22,7 +24,7 @@ from receipts.stats.equivalence import (
     EquivalenceTest,
     Kind,
 )
-from receipts.stats.estimate import (
+from receipts.stats.log_ratio import (
     TRIMMED_FROM,
     RatioEstimate,
     Sigma,
@@ -34,9 +36,54 @@ from receipts.stats.estimate import (
     trimmed_pairs,
     welch,
 )
-from receipts.stats.exact import compare_exact
-from receipts.stats.order import Pairs, in_one_go, interleaved_pairs, order_kind, outliers, without_slope
-from receipts.stats.sessions import Sample, across, common, random_days, samples, within
+from receipts.stats.sessions import (
+    Pairs,
+    Sample,
+    across,
+    common,
+    in_one_go,
+    interleaved_pairs,
+    order_kind,
+    outliers,
+    random_days,
+    samples,
+    within,
+    without_slope,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExactEffect:
+    """B against A without statistics: any difference is a fact.
+
+    `varies` where launches of one side disagree among themselves, so that the quantity is not exact there;
+    `difference` (B − A) and `ratio` (B / A, none over zero) are none then.
+    """
+
+    kind: Literal["equal", "lower", "higher", "varies"]
+    difference: float | None
+    ratio: float | None
+
+
+def compare_exact(a: Sequence[float], b: Sequence[float]) -> ExactEffect | None:
+    """Compare one value a launch, every launch of a side being the same; none where a side has no value."""
+    if not a or not b:
+        return None
+    # Sets and not min < max: integers beyond 2**53 must not meet as floats.
+    if len(set(a)) > 1 or len(set(b)) > 1:
+        return ExactEffect("varies", None, None)
+    one, other = a[0], b[0]
+    ratio = other / one if one else None
+    if one == other:
+        return ExactEffect("equal", other - one, ratio)
+    return ExactEffect("higher" if other > one else "lower", other - one, ratio)
+
+
+def shown_exact(groups: Iterable[Sequence[float]]) -> bool | None:
+    """Whether launches that differ in nothing always agree; none where no group has two launches."""
+    pairs = [group for group in groups if len(group) >= 2]
+    return all(len(set(group)) == 1 for group in pairs) if pairs else None
+
 
 OWN = "from the launches of the two sides"
 

@@ -1,12 +1,94 @@
-"""How far printed numbers can be trusted: half the last printed digit.
+"""Rounding: half the last printed digit of a number, and how far it reaches through a product or a quotient.
 
-`98k` says 98,000 and means anything from 97,500 to 98,500.
+`98k` stands for 98,000 and means anything from 97,500 to 98,500.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
 from receipts.base.units import half_place, read_printed
-from receipts.stats.interval import FLOAT_ROUNDING
+
+# Rounding of the arithmetic itself, many times what a handful of products and quotients can add up to.
+FLOAT_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Every number from `low` to `high`, both ends in; either may be infinite."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def exact(cls, value: float) -> Interval:
+        """A number without rounding."""
+        return cls(value, value)
+
+    @classmethod
+    def around(cls, value: float, half: float) -> Interval:
+        """`value` ± `half`."""
+        return cls(value - half, value + half)
+
+    def __mul__(self, other: Interval | float) -> Interval:
+        them = _interval(other)
+        if self.low > 0.0 and them.low > 0.0:  # what is measured is; the ends are then the products of ends
+            return Interval(self.low * them.low, self.high * them.high)
+        products = [_times(x, y) for x in (self.low, self.high) for y in (them.low, them.high)]
+        return Interval(min(products), max(products))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Interval | float) -> Interval:
+        return self * _inverse(_interval(other))
+
+    def __rtruediv__(self, other: float) -> Interval:
+        return _interval(other) / self
+
+    def __add__(self, other: Interval | float) -> Interval:
+        them = _interval(other)
+        return Interval(self.low + them.low, self.high + them.high)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Interval | float) -> Interval:
+        them = _interval(other)
+        return Interval(self.low - them.high, self.high - them.low)
+
+    def contains(self, value: float) -> bool:
+        """Whether `value` lies inside, or off by no more than floating-point rounding."""
+        return self.meets(Interval.exact(value))
+
+    def meets(self, other: Interval) -> bool:
+        """Whether some number lies in both, floating-point rounding allowed for."""
+        return _reaches(self.high, other.low) and _reaches(other.high, self.low)
+
+
+def _reaches(high: float, low: float) -> bool:
+    if high >= low:
+        return True
+    return low - high <= FLOAT_ROUNDING * max(abs(low), abs(high))
+
+
+def _interval(value: Interval | float) -> Interval:
+    return value if isinstance(value, Interval) else Interval.exact(value)
+
+
+def _times(x: float, y: float) -> float:
+    return 0.0 if x == 0.0 or y == 0.0 else x * y
+
+
+def _inverse(of: Interval) -> Interval:
+    """1/x; over an interval that reaches zero it is unbounded, and so contradicts nothing."""
+    if of.low < 0.0 < of.high or of.low == of.high == 0.0:
+        return Interval(-math.inf, math.inf)
+    if of.low == 0.0:
+        return Interval(1.0 / of.high, math.inf)
+    if of.high == 0.0:
+        return Interval(-math.inf, 1.0 / of.low)
+    return Interval(1.0 / of.high, 1.0 / of.low)
+
 
 _LOOSE_SCALES = tuple(10.0**k for k in range(-18, 19)) + tuple(
     scale for n in range(1, 6) for scale in (1024.0**n, 1024.0**-n)

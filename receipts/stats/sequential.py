@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.base.extras import extra
+from receipts.base.environment import extra
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

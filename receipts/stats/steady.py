@@ -1,8 +1,12 @@
-"""The steady segment of a launch: which of its steps stand for the speed it settled at.
+"""What one launch contributes: its steady segment, the location of that segment, and the figures beside it.
 
-A head that is far from the rest is a warm-up, which ends where the steps reach the level of the last third; the thirds
-of what is left must then agree. Steps that stall regularly belong to the launch: the others show its level, and blocks
-that each hold a stall whether it is paid for throughout. Bars and simulation: docs/statistics.md.
+A head that is far from the rest is a warm-up, which ends where the steps reach the level of the last third; the
+thirds of what is left must then agree. Steps that stall regularly belong to the launch: the others show its level,
+and blocks that each hold a stall show whether it is paid for throughout.
+
+Steps of one launch are close to an AR(1) process, whose correlation a short launch cannot show: it is therefore taken
+at its upper bound, and a wandering level does not count as a change of level. Bars and simulation:
+docs/statistics.md.
 """
 
 from __future__ import annotations
@@ -11,10 +15,69 @@ import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from itertools import groupby, pairwise
+from operator import mul
 from typing import Literal, NamedTuple, TypeVar
 
-from receipts.stats.dependence import third_error
-from receipts.stats.order_statistics import median, median_absolute_deviation, quantile
+from receipts.stats.distributions import median, median_absolute_deviation, quantile
+
+MOST_CORRELATION = 0.9
+BOUND = 2.0  # standard errors above the estimate
+FEWEST_STEPS = 8  # of two thirds: below, they do not show their correlation
+LEAST_LEFT = 0.05
+BATCHES = 7  # a third
+SMALLEST_BATCH = 7
+
+
+def third_error(thirds: Sequence[Sequence[float]]) -> float:
+    """Standard error of the mean of one third, from within the thirds alone: of AR(1) steps, or by batch means if more.
+
+    A shift between thirds is what is being looked for, and must not widen its own tolerance. For the same reason the
+    third that varies most is left out: a level that changes within it looks like memory.
+    """
+    sums = sorted(_sums(third) for third in thirds)[:2]
+    squares, products = (math.fsum(item[i] for item in sums) for i in (0, 1))
+    count = sum(len(third) for third in thirds) * 2.0 / 3.0
+    if squares <= 0.0:
+        return 0.0
+    correlation = _correlation(products / squares, count)
+    share = mean_variance(count / 2.0, correlation)
+    # The third's own mean took its part of the variance away.
+    return max(math.sqrt(squares / count * share / max(LEAST_LEFT, 1.0 - share)), _batch_means_error(thirds))
+
+
+def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
+    """The same where thirds are long enough for batches: real hosts wander more slowly than AR(1) steps do."""
+    size = min(len(third) for third in thirds) // BATCHES
+    if size < SMALLEST_BATCH:
+        return 0.0
+    starts = range(0, BATCHES * size, size)
+    squares = math.fsum(_sums([math.fsum(third[i : i + size]) / size for i in starts])[0] for third in thirds)
+    return math.sqrt(squares / (len(thirds) * (BATCHES - 1)) / BATCHES)
+
+
+def mean_variance(count: float, correlation: float) -> float:
+    """Variance of the mean of `count` AR(1) steps of variance 1 (Box, Jenkins and Reinsel 1994, section 2.1)."""
+    left = 1.0 - correlation
+    memory = 2.0 * correlation * (1.0 - correlation**count) / (count * left * left)
+    variance: float = ((1.0 + correlation) / left - memory) / count
+    return variance
+
+
+def _correlation(lag1: float, count: float) -> float:
+    """The upper bound of the lag-1 correlation, freed of its bias of −(1 + 4φ)/n a third (Kendall 1954)."""
+    if count <= FEWEST_STEPS:
+        return MOST_CORRELATION
+    freed = max(-1.0, min(1.0, (count * lag1 + 2.0) / (count - FEWEST_STEPS)))
+    bound = freed + BOUND * math.sqrt(max(LEAST_LEFT, 1.0 - freed * freed) / count)
+    return max(0.0, min(MOST_CORRELATION, bound))
+
+
+def _sums(steps: Sequence[float]) -> tuple[float, float]:
+    """Squares around the mean, and products of neighbours."""
+    mean = math.fsum(steps) / len(steps)
+    offsets = [value - mean for value in steps]
+    return math.fsum(value * value for value in offsets), math.fsum(a * b for a, b in pairwise(offsets))
+
 
 MINIMUM_STEPS = 10
 RECOMMENDED_STEPS = 300
@@ -240,3 +303,85 @@ def _apart(first: Sequence[float], last: Sequence[float]) -> float:
     """The share of pairs in which the step of the slower third is the slower one (Mann-Whitney U); both are ordered."""
     slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
     return max(slower) / (len(first) * len(last))
+
+
+INDEPENDENT = 0.1
+FEWEST_BATCHES = 10
+
+
+class LaunchSummary(NamedTuple):
+    """The steps of a segment in numbers; durations in seconds.
+
+    `median` is the launch's location. A rate for somebody who pays for wall time divides by `mean`, stalls in.
+    `cv` is the standard deviation over the mean, `lag1` the autocorrelation of neighbouring steps; both are none
+    where they are undefined (one step, no variation). `first` and `last` are positions of the first and the last
+    step that count.
+    """
+
+    n: int
+    median: float
+    mean: float
+    p95: float
+    p99: float
+    cv: float | None
+    lag1: float | None
+    first: int
+    last: int
+
+
+def summarize(durations: Sequence[float], segment: Segment) -> LaunchSummary | None:
+    """Summarize the steps of `segment`; none where it holds no step."""
+    values = segment.of(durations)
+    if not values:
+        return None
+    ordered = sorted(values)
+    mean = math.fsum(values) / len(values)
+    left_out = frozenset(segment.left_out)
+    counted = (i for i in range(segment.start, segment.stop) if i not in left_out)
+    counted_back = (i for i in range(segment.stop - 1, segment.start - 1, -1) if i not in left_out)
+    return LaunchSummary(
+        n=len(values),
+        median=quantile(ordered, 0.5),
+        mean=mean,
+        p95=quantile(ordered, 0.95),
+        p99=quantile(ordered, 0.99),
+        cv=_variation(values, mean),
+        lag1=lag1(values),
+        first=next(counted),
+        last=next(counted_back),
+    )
+
+
+def _variation(values: Sequence[float], mean: float) -> float | None:
+    if len(values) < 2 or mean <= 0.0:
+        return None
+    squares = math.fsum([(value - mean) ** 2 for value in values])
+    return math.sqrt(squares / (len(values) - 1)) / mean
+
+
+def lag1(values: Sequence[float]) -> float | None:
+    """Autocorrelation of neighbours; none for fewer than three values, or where all are equal."""
+    if len(values) < 3 or min(values) == max(values):
+        return None
+    mean = math.fsum(values) / len(values)
+    offsets = [value - mean for value in values]
+    squares = math.fsum(map(mul, offsets, offsets))
+    products = math.fsum(map(mul, offsets, offsets[1:]))
+    return products / squares if squares > 0.0 else None
+
+
+def independent_batch(durations: Sequence[float]) -> int | None:
+    """How many steps make a batch whose means are nearly independent; none where the launch is too short to tell.
+
+    Ferrari's subsessions: the batch doubles until the means' lag-1 autocorrelation is at most 0.1, while there are
+    at least ten batches. A diagnostic: no verdict rests on it.
+    """
+    size = 1
+    means = list(durations)
+    while len(means) >= FEWEST_BATCHES:
+        correlation = lag1(means)
+        if correlation is None or correlation <= INDEPENDENT:
+            return size
+        means = [(means[i] + means[i + 1]) / 2.0 for i in range(0, len(means) - 1, 2)]
+        size *= 2
+    return None

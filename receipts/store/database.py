@@ -10,7 +10,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from receipts.base.actor import Actor, this_process
+from receipts.base.environment import Actor, this_process
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
 from receipts.store.sql.transactions import driver_errors, reading, snapshot, write

@@ -14,8 +14,8 @@ from receipts.base.errors import InputError, NotFound, Problem
 from receipts.judging.sample import status_for, unspoilt
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
 from receipts.metrics import Launch
-from receipts.metrics.reading import Taint
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.metrics.registry import Taint
+from receipts.receipt.accelerators import find_accelerator
 from receipts.store.query.samples import kinds_of, text_of
 from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, supersessions

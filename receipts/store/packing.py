@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from isal import isal_zlib
 
 from receipts.base.errors import StoreError
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document
 
 # zlib's format, which every zlib reads. ISA-L writes it five times as fast: a 15 kB receipt (64 chips, 300 steps) takes

@@ -161,10 +161,10 @@ def configuration(connection: Connection) -> Config:
     """Alembic's configuration for one open connection; there is no alembic.ini that could disagree."""
     from alembic.config import Config
 
-    from receipts.base.resources import folder
+    from receipts.base.environment import bundled_folder
 
     config = Config()
-    config.set_main_option("script_location", str(folder("migrations")).replace("%", "%%"))
+    config.set_main_option("script_location", str(bundled_folder("migrations")).replace("%", "%%"))
     config.attributes["connection"] = connection
     config.attributes["target_metadata"] = metadata
     return config

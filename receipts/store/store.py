@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import bindparam, select
 
-from receipts.base.actor import Actor
+from receipts.base.environment import Actor
 from receipts.base.errors import ConflictError, NoStore, NotFound
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch

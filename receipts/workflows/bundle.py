@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.bookkeeping import bookkeeping_file
+from receipts.axes.catalogue import bookkeeping_file
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.base.units import counted
 from receipts.judging.verdict_json import to_json

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import parse
-from receipts.receipt.written import listed
+from receipts.receipt.parse import listed_digests
 from receipts.store.kept import KeptFile, KeptFiles, kept_files
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def named_files(store: Store, since: datetime | None = None) -> dict[str, list[s
     receipts: dict[str, list[str]] = {}
     for item in map(store.parsed, store.ids()):
         if since is None or item.receipt.run.started >= since:
-            for digest in listed(item):
+            for digest in listed_digests(item):
                 receipts.setdefault(digest, []).append(item.id)
     return receipts
 
@@ -41,7 +41,7 @@ def collect(store: Store, *, since: datetime | None = None, dry_run: bool = Fals
 def keep(store: Store, amended: Amended) -> None:
     """Keep the files that were read for a receipt. Raises InputError for one that changed meanwhile."""
     kept = kept_files(store.database.address)
-    names = listed(parse(amended.document))
+    names = listed_digests(parse(amended.document))
     for file in amended.files if kept is not None else ():
         if kept is not None and kept.put(file) not in names:
             problem = Problem(str(file), "it changed while it was read", "submit again when its writer is done")

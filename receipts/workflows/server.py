@@ -25,9 +25,9 @@ from receipts.base.errors import (
     UsageError,
 )
 from receipts.base.files import read_bounded
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document, parse
-from receipts.receipt.stream import Item, document
+from receipts.receipt.load import Item, document
 from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit.submission import Submission
 

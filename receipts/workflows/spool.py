@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.base.files import read_small
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.stream import Item, document
+from receipts.receipt.load import Item, document
 
 if TYPE_CHECKING:
     from receipts.workflows.submit import Submission

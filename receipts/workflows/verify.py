@@ -20,7 +20,7 @@ from receipts.ingest import Options, assemble, gather
 from receipts.ingest.files import InputFile
 from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
-from receipts.receipt.written import intact
+from receipts.receipt.parse import intact
 from receipts.store.kept import kept_files
 from receipts.workflows.journals import differences, part_of, short
 

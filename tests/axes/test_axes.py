@@ -11,8 +11,8 @@ import pytest
 import rule_cases
 from receipts.axes import OFF, UNSET, Difference, Member, difference, effective
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import leaves
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import leaves
 
 DIGEST = "a" * 64
 WITNESSED_DTYPE = ("path.witnessed.compute_dtype",)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import rule_cases
 from receipts.axes import Difference, difference
-from receipts.axes.catalogue import VERSION, catalogue_of
+from receipts.axes.catalogue import CATALOGUE_VERSION, catalogue_of
 from receipts.axes.configuration import AxisPart, Configuration, configuration
 from receipts.axes.lane import Lane
 from receipts.receipt import Parsed
@@ -245,4 +245,4 @@ def test_other_effective_values_are_another_version() -> None:
         leaves = {path: draw.choice(values) for path, values in LEAVES.items()}
         made = configuration(drawn(tree, "unlisted", leaves), lane("unlisted"))
         total += sum(made.parts[axis].digest for axis in DECIDED if axis in made.parts)
-    assert (VERSION, total % 2**64) == (8, 17706085030949974275)
+    assert (CATALOGUE_VERSION, total % 2**64) == (8, 17706085030949974275)

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.axes import effective
 from receipts.axes.configuration import configuration
-from receipts.axes.settings import MOST, SettingsCache
+from receipts.axes.replicates import MAX_SETTINGS, SettingsCache, configuration_key, stated_configuration
 from receipts.axes.shape import shape_key
 from receipts.axes.signature import sign
-from receipts.axes.stated_configuration import configuration_key, stated_configuration
 from receipts.base.errors import InputError
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case, I, Offense, Rule, rule
@@ -165,7 +164,7 @@ def test_a_rule_on_the_configuration_is_asked_once_for_all_launches_of_it() -> N
 
 def test_what_a_session_and_a_rule_set_hold_is_bounded() -> None:
     session, rules = SettingsCache(), RuleSet(RULES.rules, RULES.digest)
-    for number in range(MOST + 2):
+    for number in range(MAX_SETTINGS + 2):
         tree = rule_cases.base()
         rule_cases.put(tree, "data.tokenizer", f"tokenizer {number}")
         session.settings(rule_cases.parsed(tree))

@@ -9,7 +9,7 @@ import pytest
 
 import rule_cases
 from receipts.axes import Difference, difference
-from receipts.axes.bookkeeping import BUILT_IN, Bookkeeping, checked
+from receipts.axes.catalogue import BUILT_IN_BOOKKEEPING, Bookkeeping, checked_bookkeeping
 from receipts.axes.configuration import configuration
 from receipts.base.errors import RuleError
 from receipts.receipt import Parsed
@@ -293,13 +293,13 @@ def test_a_length_counts_for_no_step_and_where_the_schedule_follows_it() -> None
 
 
 def test_a_lane_adds_names_and_no_setting() -> None:
-    books = Bookkeeping(checked({"output": ["artifact_root"]}, "lane x"))
+    books = Bookkeeping(checked_bookkeeping({"output": ["artifact_root"]}, "lane x"))
     a, b = launch({"artifact_root": "/a"}), launch({"artifact_root": "/b"})
     assert difference(a, b, books=books).axes == ()
-    assert difference(a, b, books=BUILT_IN).axes == ("inputs.artifact_root",)
+    assert difference(a, b, books=BUILT_IN_BOOKKEEPING).axes == ("inputs.artifact_root",)
     for table in ({"output": ["lr"]}, {"naming": ["training.local_batch_size"]}, {"place": ["x"]}, {"output": "x"}):
         with pytest.raises(RuleError, match="lane x"):
-            checked(table, "lane x")
+            checked_bookkeeping(table, "lane x")
 
 
 def test_a_secret_is_not_compared() -> None:

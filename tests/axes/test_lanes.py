@@ -13,15 +13,14 @@ import pytest
 from receipts import metrics
 from receipts.axes import axis_leaves
 from receipts.axes.effective import OPEN_MAPS
-from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lineage, Target, combined, fits
-from receipts.axes.lane_files import Lanes, load
-from receipts.base import resources
-from receipts.base.config import read_config
+from receipts.axes.lane import METRICS, UNLISTED, Coupling, Lane, Lanes, Lineage, Target, combined, fits, load_lanes
+from receipts.base import environment
+from receipts.base.environment import read_config
 from receipts.base.errors import NotFound, RuleError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import accelerators
 
-SHIPPED = Lanes((resources.folder("validators"),))
+SHIPPED = Lanes((environment.bundled_folder("validators"),))
 NAMES = SHIPPED.names()
 EVERY = {
     *("mlperf-closed", "modded-nanogpt"),
@@ -41,7 +40,7 @@ def write(folder: Path, text: str, name: str = "mine") -> Path:
 
 def refused(tmp_path: Path, text: str) -> str:
     with pytest.raises(RuleError) as error:
-        load(write(tmp_path, MINIMAL + text))
+        load_lanes(write(tmp_path, MINIMAL + text))
     return str(error.value)
 
 
@@ -163,7 +162,7 @@ def test_the_page_explains_no_key_that_does_not_exist(checkout: Path) -> None:
 def test_the_lane_on_the_page_loads(tmp_path: Path, checkout: Path) -> None:
     page = (checkout / "docs" / "lanes.md").read_text(encoding="utf-8")
     example = next(text for text in re.findall(r"```toml\n(.*?)```", page, re.DOTALL) if text.startswith("name"))
-    assert load(write(tmp_path, example, "my-lane")).witness
+    assert load_lanes(write(tmp_path, example, "my-lane")).witness
 
 
 @pytest.mark.parametrize(
@@ -198,13 +197,13 @@ def test_a_fault_is_told_with_file_and_key(tmp_path: Path, text: str, words: lis
 
 def test_a_lane_without_a_title_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"lane mine\.toml: state title"):
-        load(write(tmp_path, 'name = "mine"\nversion = 1\n'))
+        load_lanes(write(tmp_path, 'name = "mine"\nversion = 1\n'))
 
 
 def test_the_smallest_effect_is_a_table_by_metric_and_at_most_five_percent_on_rates(tmp_path: Path) -> None:
-    lane = load(write(tmp_path, MINIMAL + "[delta]\ntokens_per_second = 0.02\npeak_bytes = 0.2\n"))
+    lane = load_lanes(write(tmp_path, MINIMAL + "[delta]\ntokens_per_second = 0.02\npeak_bytes = 0.2\n"))
     assert [lane.smallest_effect(name) for name in ("tokens_per_second", "peak_bytes", "mfu")] == [0.02, 0.2, None]
-    assert load(write(tmp_path, f"{MINIMAL}delta = 0.03\n")).smallest_effect("step_seconds") == 0.03
+    assert load_lanes(write(tmp_path, f"{MINIMAL}delta = 0.03\n")).smallest_effect("step_seconds") == 0.03
     for table in ("delta = 0.051", "[delta]\nstep_seconds = 0.06"):
         assert "at most 5%" in refused(tmp_path, f"{table}\n")
     assert "no such metric" in refused(tmp_path, "[delta]\ntokens = 0.01\n")
@@ -215,7 +214,7 @@ def test_the_smallest_effect_is_a_table_by_metric_and_at_most_five_percent_on_ra
 
 def test_a_lane_is_named_like_its_file(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match=r"name the file mine\.toml"):
-        load(write(tmp_path, MINIMAL, "other"))
+        load_lanes(write(tmp_path, MINIMAL, "other"))
 
 
 @pytest.mark.parametrize("text", ["name = ", "\ud800"])
@@ -223,7 +222,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, text: str) -> None:
     path = write(tmp_path, "")
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(RuleError, match=r"lane mine\.toml: "):
-        load(path)
+        load_lanes(path)
 
 
 def test_a_folder_of_ones_own_adds_lanes(tmp_path: Path) -> None:

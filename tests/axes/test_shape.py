@@ -13,7 +13,7 @@ import pytest
 import report_store as week
 import rule_cases
 from command_line import Shell
-from receipts.axes.lane_files import load
+from receipts.axes.lane import load_lanes
 from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import name_of, parts
 from receipts.judging.envelope import standing
@@ -223,13 +223,13 @@ def test_show_compare_and_ceiling_say_it_by_axes(shell: Shell) -> None:
 
 
 def test_a_target_is_met_by_its_pattern_and_a_substrate_is_none(checkout: Path) -> None:
-    lane = load(checkout / "validators" / "lanes" / "nvidia-megatron.toml")
+    lane = load_lanes(checkout / "validators" / "lanes" / "nvidia-megatron.toml")
     tree = rule_cases.base("megatron")
     for path, value in {"model.depth": 52, "model.pattern": "AEMEAEMEAEMR" * 2}.items():
         rule_cases.put(tree, path, value)
     assert target_of(rule_cases.parsed(tree), lane) is not None
     rule_cases.put(tree, "model.pattern", "AMMMAMMMAMMM")
     assert target_of(rule_cases.parsed(tree), lane) is None
-    tpu = load(checkout / "validators" / "lanes" / "tpu-torch-xla.toml")
+    tpu = load_lanes(checkout / "validators" / "lanes" / "tpu-torch-xla.toml")
     assert [item.name for item in tpu.targets] == ["NAM56R pretraining"]
     assert [item.name for item in tpu.substrates] == ["v6e-4 ablation substrate"]

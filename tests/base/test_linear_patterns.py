@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from receipts.base.linear_patterns import compile_linear, expanded
+from receipts.base.untrusted_text import compile_linear, expanded
 
 
 def test_a_pattern_that_backtracks_for_ever_ends() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planted import HONEST, ISSUED, NAMED
-from receipts.base.redaction import redacted, secret_in
+from receipts.base.untrusted_text import redacted, secret_in
 from receipts.emit.secrets import HIDDEN, redact
 
 TOKEN = "hf_" + "a1B2" * 6

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.base import resources
+from receipts.base import environment
 from receipts.base.errors import ResourceError
 
 
@@ -23,43 +23,43 @@ def _checkout(root: Path, name: str = "frontier-receipts") -> Path:
     return package
 
 
-@pytest.mark.parametrize("name", resources.FOLDERS)
+@pytest.mark.parametrize("name", environment.FOLDERS)
 def test_every_folder_of_the_program_is_found(name: str) -> None:
-    found = resources.folder(name)
+    found = environment.bundled_folder(name)
     assert found.is_dir()
     assert found.is_absolute()
     assert found.name == name
 
 
 def test_in_a_checkout_the_originals_are_used(checkout: Path) -> None:
-    assert resources.folder("schema") == checkout / "schema"
+    assert environment.bundled_folder("schema") == checkout / "schema"
 
 
 def test_the_copy_in_the_wheel_comes_before_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = _checkout(tmp_path)
     (tmp_path / "schema").mkdir()
     (package / "_bundled" / "schema").mkdir(parents=True)
-    monkeypatch.setattr(resources, "_PACKAGE", package)
-    assert resources.folder("schema") == package / "_bundled" / "schema"
+    monkeypatch.setattr(environment, "_PACKAGE", package)
+    assert environment.bundled_folder("schema") == package / "_bundled" / "schema"
 
 
 def test_another_project_around_the_package_is_not_its_checkout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resources, "_PACKAGE", _checkout(tmp_path, name="somebody-elses"))
+    monkeypatch.setattr(environment, "_PACKAGE", _checkout(tmp_path, name="somebody-elses"))
     (tmp_path / "schema").mkdir()
-    assert resources.checkout() is None
+    assert environment.checkout() is None
     with pytest.raises(ResourceError, match="schema/ is missing"):
-        resources.folder("schema")
+        environment.bundled_folder("schema")
 
 
 def test_a_missing_folder_is_named_with_both_places_and_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = _checkout(tmp_path)
-    monkeypatch.setattr(resources, "_PACKAGE", package)
+    monkeypatch.setattr(environment, "_PACKAGE", package)
     with pytest.raises(ResourceError) as missing:
-        resources.folder("reports")
+        environment.bundled_folder("reports")
     message = str(missing.value)
     assert str(package / "_bundled" / "reports") in message
     assert str(tmp_path / "reports") in message
@@ -68,12 +68,12 @@ def test_a_missing_folder_is_named_with_both_places_and_the_remedy(
 
 
 def test_a_package_without_a_checkout_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "_PACKAGE", _package(tmp_path))
+    monkeypatch.setattr(environment, "_PACKAGE", _package(tmp_path))
     with pytest.raises(ResourceError, match="there is none around"):
-        resources.folder("migrations")
+        environment.bundled_folder("migrations")
 
 
 @pytest.mark.parametrize("name", ["tests", "../schema", "", "schema/examples"])
 def test_a_folder_that_does_not_ship_is_refused(name: str) -> None:
     with pytest.raises(ResourceError, match="is no folder of this program"):
-        resources.folder(name)
+        environment.bundled_folder(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.base.toml import parse_toml
+from receipts.base.untrusted_text import parse_toml
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from command_line import Shell
 from receipts.ingest.leaves import read_setting, taken
-from receipts.receipt.catalogue import leaves
+from receipts.receipt.leaves import leaves
 
 
 def test_every_leaf_is_listed_in_both_forms(shell: Shell) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from command_line import Shell
 from receipts.base.errors import UsageError
-from receipts.base.moments import moment
+from receipts.base.units import moment
 
 pytestmark = pytest.mark.slow
 

@@ -14,11 +14,10 @@ import pytest
 import rule_cases
 from command_line import HOSTILE, Shell
 from receipts.axes.signature import sign
-from receipts.estimate.aot import CompiledStep
-from receipts.estimate.surface import Name
+from receipts.estimate.surface import SurfaceName
 from receipts.judging.rulebook import Rulebook
+from receipts.plugins.aot.compiler import ACCELERATOR, CompiledStep, CompilerAnswer, oom_receipt
 from receipts.questions.fit.calibrate import CalibrationPoint, calibrate
-from receipts.questions.fit.compiled import ACCELERATOR, CompilerAnswer, oom_receipt
 from receipts.questions.fit.estimate import budget, compared, estimate, measured, with_shrinks
 from receipts.questions.plan import parse_plan, plan_of, write_plan
 from receipts.receipt import Document, Parsed, parse
@@ -121,7 +120,7 @@ def test_a_long_sequence_is_offered_context_parallelism_at_the_bytes_of_that_pla
     long = plan_of(tree, "long")
     now = with_shrinks(estimate(long, lane), long, lane)
     assert now.dominant is not None
-    assert now.dominant.name is Name.ACTIVATIONS
+    assert now.dominant.name is SurfaceName.ACTIVATIONS
     offered = {item.axis: item for item in now.shrinks}["parallelism.context"]
     assert (offered.change, offered.saved / (now.total_bytes or 1) > 0.3) == ("1 → 2", True)
     made = parse_plan(Document(write_plan(long, {"parallelism.context": 2}, lane), "split"))
@@ -172,7 +171,7 @@ def test_a_skeleton_of_init_is_a_plan(shell: Shell) -> None:
 
 def test_the_surfaces_of_the_json_add_up(shell: Shell) -> None:
     data = shell("fit", plan(shell.folder), "--json").json["estimates"][0]
-    assert [item["surface"] for item in data["surfaces"]] == [name.value for name in Name]
+    assert [item["surface"] for item in data["surfaces"]] == [name.value for name in SurfaceName]
     assert sum(item["peak_bytes"] for item in data["surfaces"]) == pytest.approx(data["total_bytes"])
     assert data["dominant"] == max(data["surfaces"], key=lambda item: item["peak_bytes"])["surface"]
 
@@ -345,7 +344,7 @@ def test_calls_that_make_no_sense_are_refused(shell: Shell, words: list[str]) ->
 
 
 def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
-    from receipts.questions.fit.compiled import _failure
+    from receipts.plugins.aot.compiler import _failure
 
     message = (
         "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (192.00G) exceeds "

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from command_line import Shell
-from receipts.base.actor import this_process
+from receipts.base.environment import this_process
 
 
 def test_a_purged_receipt_leaves_a_tombstone_with_the_reason(shell: Shell) -> None:

@@ -15,7 +15,7 @@ from receipts.emit import Recorder, ending
 from receipts.emit.probing import ProbeOutput
 from receipts.receipt import Parsed, parse
 from receipts.receipt import read as read_document
-from receipts.receipt.entries import counted
+from receipts.receipt.leaves import counted_entries
 
 
 def checked(path: str) -> Parsed:
@@ -55,7 +55,7 @@ def test_a_receipt_counts_the_entries_of_what_is_read_whole(tmp_path: Path) -> N
             with rec.step():
                 pass
     found = checked(rec.written)
-    assert found.receipt.run.entries == counted(found.receipt)
+    assert found.receipt.run.entries == counted_entries(found.receipt)
     assert found.receipt.run.entries["measurement.step_durations_seconds"] == 4
     assert found.receipt.run.entries["features"] == 2
 

@@ -9,19 +9,23 @@ import pytest
 
 from memory_setups import MODEL, setup
 from receipts.estimate import weights
-from receipts.estimate.activations import activations
-from receipts.estimate.framework_memory import XLA
-from receipts.estimate.recompute import policy_of, survives
+from receipts.estimate.activations import activations, policy_of, survives
+from receipts.estimate.estimate import kv_cache, state_pool
 from receipts.estimate.resolve import Circumstances, Resolved, resolve
-from receipts.estimate.saved_mixers import selection_scratch
-from receipts.estimate.saved_tensors import saved_tensors
-from receipts.estimate.serving import kv_cache, state_pool
-from receipts.estimate.setup import ParallelLayout, RankBatch, Setup
+from receipts.estimate.saved_tensors import saved_tensors, selection_scratch
+from receipts.estimate.setup import XLA, ParallelLayout, RankBatch, Setup
 from receipts.metrics.flops import FORMULAS, geometry_of
-from receipts.metrics.flops.attention import LatentAttention, sparse_layers
-from receipts.metrics.flops.least import least_flops_per_token
-from receipts.metrics.flops.mixers import Indexer, Mamba3, MatrixRecurrence, indexer_of, mamba3_of
-from receipts.receipt.alphabets import BlockKind
+from receipts.metrics.flops.geometry import (
+    Indexer,
+    LatentAttention,
+    Mamba3,
+    MatrixRecurrence,
+    indexer_of,
+    mamba3_of,
+    sparse_layers,
+)
+from receipts.metrics.flops.matmuls import least_flops_per_token
+from receipts.receipt.patterns import BlockKind
 
 TOKENS = 2 * 1024
 SPARSE, MAMBA, RECURRENT = BlockKind.SPARSE_ATTENTION, BlockKind.MAMBA, BlockKind.RECURRENT

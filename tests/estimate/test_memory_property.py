@@ -9,20 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_setups import setup
+from receipts.estimate.activations import FULL, NONE
 from receipts.estimate.estimate import by_stage, fullest
-from receipts.estimate.framework_memory import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA
-from receipts.estimate.recompute import FULL, NONE
-from receipts.estimate.setup import Layer, ParallelLayout, RankBatch, Setup
+from receipts.estimate.setup import DEEPSPEED, FSDP, MEGATRON, TORCH, XLA, Layer, ParallelLayout, RankBatch, Setup
 from receipts.estimate.shrink import shrinks
-from receipts.estimate.surface import Name
-from receipts.receipt.alphabets import BlockKind
+from receipts.estimate.surface import SurfaceName
+from receipts.receipt.patterns import BlockKind
 
 pytestmark = pytest.mark.slow
 
 SHARDED = {
-    "tensor": (Name.TENSOR, Name.EXPERT),
-    "shard": (Name.GRADIENTS, Name.OTHER_OPTIMIZER, Name.MATRIX_OPTIMIZER, Name.TENSOR, Name.REPLICATED),
-    "expert": (Name.EXPERT,),
+    "tensor": (SurfaceName.TENSOR, SurfaceName.EXPERT),
+    "shard": (
+        SurfaceName.GRADIENTS,
+        SurfaceName.OTHER_OPTIMIZER,
+        SurfaceName.MATRIX_OPTIMIZER,
+        SurfaceName.TENSOR,
+        SurfaceName.REPLICATED,
+    ),
+    "expert": (SurfaceName.EXPERT,),
 }
 POWERS = st.sampled_from([1, 2, 4])
 LAYERS = st.lists(
@@ -65,9 +70,9 @@ def setups(draw: st.DrawFn) -> Setup:
     )
 
 
-def held(made: Setup) -> dict[Name, float]:
+def held(made: Setup) -> dict[SurfaceName, float]:
     """Every surface at its own largest, on the stage that has most of it."""
-    found: dict[Name, float] = {}
+    found: dict[SurfaceName, float] = {}
     for stage in by_stage(made):
         for item in stage.surfaces():
             found[item.name] = max(item.bytes, found.get(item.name, 0.0))
@@ -104,14 +109,14 @@ def test_a_higher_expert_degree_never_grows_expert_parameters(made: Setup) -> No
         made, layout=replace(layout, expert=2 * layout.expert, expert_shard=max(1, layout.expert_shard // 2))
     )
     if layout.expert_shard == 1 or layout.zero < 3:
-        assert held(more)[Name.EXPERT] <= held(made)[Name.EXPERT]
+        assert held(more)[SurfaceName.EXPERT] <= held(made)[SurfaceName.EXPERT]
 
 
 @given(setups(), st.sampled_from(["micro", "length"]))
 def test_more_tokens_never_shrink_activations_or_the_total(made: Setup, which: str) -> None:
     batch = replace(made.batch, **{which: 2 * getattr(made.batch, which)})
     before, after = held(made), held(replace(made, batch=batch))
-    for name in (Name.ACTIVATIONS, Name.ROUTING, Name.FEATURES):
+    for name in (SurfaceName.ACTIVATIONS, SurfaceName.ROUTING, SurfaceName.FEATURES):
         assert after[name] >= before[name]
     assert fullest(replace(made, batch=batch)).total >= fullest(made).total
 

@@ -8,22 +8,15 @@ import pytest
 
 from memory_setups import ADAM, DENSE, MODEL, setup
 from receipts.estimate import weights
-from receipts.estimate.activations import activations, in_flight
-from receipts.estimate.communication import communication
-from receipts.estimate.estimate import by_stage, fullest
-from receipts.estimate.framework_memory import FSDP, XLA, framework_memory_of
-from receipts.estimate.optimizer_kind import optimizer_of
-from receipts.estimate.recompute import FULL, policy_of
-from receipts.estimate.routing import routing
-from receipts.estimate.saved_tensors import routing_of, saved_tensors
-from receipts.estimate.serving import attention_map, kv_cache, state_pool
-from receipts.estimate.setup import ParallelLayout, RankBatch, Types
-from receipts.estimate.states import states
-from receipts.estimate.surface import OUTSIDE, Name
-from receipts.estimate.weights import Owner
+from receipts.estimate.activations import FULL, activations, in_flight, policy_of
+from receipts.estimate.estimate import attention_map, by_stage, communication, fullest, kv_cache, state_pool
+from receipts.estimate.saved_tensors import routing, routing_of, saved_tensors
+from receipts.estimate.setup import FSDP, XLA, ParallelLayout, RankBatch, Types, framework_memory_of, optimizer_of
+from receipts.estimate.surface import OUTSIDE, SurfaceName
+from receipts.estimate.weights import Owner, states
 from receipts.metrics.arithmetic import capacity
 from receipts.metrics.flops import FORMULAS, Geometry
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import BlockKind
 
 A, M, E, R, MLP = (
     (BlockKind.ATTENTION,),
@@ -333,7 +326,7 @@ def test_recurrent_layers_hold_a_state_whatever_the_context() -> None:
 def test_the_surfaces_at_the_peak_add_up_to_the_total() -> None:
     stage = fullest(setup(layers=(A, E, M, MLP)))
     found = stage.surfaces()
-    assert [item.name for item in found] == list(Name)
+    assert [item.name for item in found] == list(SurfaceName)
     assert sum(item.peak_bytes for item in found) == pytest.approx(stage.total)
     assert sum(item.peak_bytes for item in found if item.name not in OUTSIDE) == pytest.approx(stage.live)
 
@@ -341,23 +334,23 @@ def test_the_surfaces_at_the_peak_add_up_to_the_total() -> None:
 def test_stages_hold_their_own_layers_and_the_first_the_most_micro_batches() -> None:
     made = setup(layout=ParallelLayout(pipeline=2, stages=(2, 2)), batch=RankBatch(2, 1024, accumulation=8))
     first, last = by_stage(made)
-    assert first.moments["backward"][Name.ACTIVATIONS] > last.moments["backward"][Name.ACTIVATIONS]
-    assert last.moments["loss"][Name.ACTIVATIONS] > last.moments["backward"][Name.ACTIVATIONS]
+    assert first.moments["backward"][SurfaceName.ACTIVATIONS] > last.moments["backward"][SurfaceName.ACTIVATIONS]
+    assert last.moments["loss"][SurfaceName.ACTIVATIONS] > last.moments["backward"][SurfaceName.ACTIVATIONS]
 
 
 def test_a_compiled_step_holds_gradients_beside_activations_and_eager_autograd_does_not() -> None:
     eager = fullest(setup(framework=FSDP, types=Types(2.0, 4.0, 4.0, 0.0)))
     compiled = fullest(setup(framework=XLA, types=Types(2.0, 4.0, 4.0, 0.0)))
-    assert eager.moments["backward"][Name.GRADIENTS] == 0.0
-    assert eager.moments["end of backward"][Name.GRADIENTS] > 0.0
-    assert compiled.moments["backward"][Name.GRADIENTS] > 0.0
+    assert eager.moments["backward"][SurfaceName.GRADIENTS] == 0.0
+    assert eager.moments["end of backward"][SurfaceName.GRADIENTS] > 0.0
+    assert compiled.moments["backward"][SurfaceName.GRADIENTS] > 0.0
 
 
 def test_serving_has_no_gradients_and_no_optimizer() -> None:
     stage = fullest(setup(serving=True, layers=(A, M)))
     held = {item.name: item.bytes for item in stage.surfaces()}
-    assert held[Name.GRADIENTS] == held[Name.OTHER_OPTIMIZER] == held[Name.MATRIX_OPTIMIZER] == 0.0
-    assert held[Name.KV_CACHE] > 0.0
+    assert held[SurfaceName.GRADIENTS] == held[SurfaceName.OTHER_OPTIMIZER] == held[SurfaceName.MATRIX_OPTIMIZER] == 0.0
+    assert held[SurfaceName.KV_CACHE] > 0.0
     assert stage.peak == "prefill"
 
 

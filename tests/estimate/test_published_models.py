@@ -11,8 +11,8 @@ from receipts.estimate.resolve import Circumstances, Resolved, resolve
 from receipts.estimate.saved_tensors import saved_tensors, stream_bytes
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import FORMULAS, geometry_of
-from receipts.metrics.flops.least import least_flops_per_token
-from receipts.receipt.alphabets import BlockKind
+from receipts.metrics.flops.matmuls import least_flops_per_token
+from receipts.receipt.patterns import BlockKind
 
 MEGATRON = Circumstances("nvidia-megatron", ("megatron-core",), "expert_in_data")
 DENSE = {"family": "dense", "ffn_projections": 3, "tied_embeddings": False}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from receipts.base.resources import folder
-from receipts.estimate.kept import SavedTensor
-from receipts.estimate.recompute import policy_of, survives
-from receipts.estimate.surface import Name
+from receipts.base.environment import bundled_folder
+from receipts.estimate.activations import policy_of, survives
+from receipts.estimate.saved_tensors import SavedTensor
+from receipts.estimate.surface import SurfaceName
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit.estimate import MemoryEstimate, estimate, predicted
 from receipts.questions.plan import plan_of
@@ -93,7 +93,7 @@ def test_torchtitans_published_memory_is_within_a_tenth(name: str) -> None:
         "path": {"intended": {"framework": "torchtitan", "attention": "sdpa_flash"}},
     }
     item = estimate(plan_of(tree, name), Rulebook(()).lanes.of("nvidia-torchtitan"))
-    pool = (item.live_bytes or 0) + next(each.peak_bytes for each in item.surfaces if each.name is Name.OVERHEAD)
+    pool = (item.live_bytes or 0) + next(each.peak_bytes for each in item.surfaces if each.name is SurfaceName.OVERHEAD)
     assert pool / 2**30 == pytest.approx(measured, rel=0.10)
 
 
@@ -152,7 +152,7 @@ def test_a_shape_beyond_the_least_estimate_does_not_fit() -> None:
 
 @pytest.mark.parametrize("name", ["nam56r-h200-megatron", "nam56r-v6e-torch-xla"])
 def test_a_shipped_illustration_is_estimated_and_is_no_measure(name: str) -> None:
-    path = folder("schema") / "examples" / f"{name}.json"
+    path = bundled_folder("schema") / "examples" / f"{name}.json"
     parsed = parse(Document(path.read_bytes(), name))
     item = estimate(parsed, Rulebook(()).lanes.of(parsed.receipt.run.lane))
     assert item.measured is None

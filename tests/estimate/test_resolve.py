@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from receipts.estimate.estimate import fullest
-from receipts.estimate.recompute import NONE
+from receipts.estimate.activations import NONE
+from receipts.estimate.estimate import fullest, kv_cache
 from receipts.estimate.resolve import Circumstances, Resolved, resolve
-from receipts.estimate.serving import kv_cache
-from receipts.estimate.surface import Name
+from receipts.estimate.surface import SurfaceName
 
 PLAN: dict[str, Any] = {
     "model.family": "dense",
@@ -104,7 +103,7 @@ def test_the_activations_of_a_server_are_those_of_a_pass_whatever_the_context() 
     def activations(length: int, **leaves: Any) -> float:
         found = _resolved(run__kind="serving", batch__sequence_length=length, **leaves)
         assert found.setup is not None
-        return fullest(found.setup).moments["prefill"][Name.ACTIVATIONS]
+        return fullest(found.setup).moments["prefill"][SurfaceName.ACTIVATIONS]
 
     assert activations(131_072) == activations(8_192) > activations(1_024)
     assert activations(131_072, features__max_num_batched_tokens=2_048) < activations(131_072)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import Shell
-from receipts.receipt.entries import counted
+from receipts.receipt.leaves import counted_entries
 
 STEP = "I0504 09:00:0{0}.100000 140 metric_logger.py:180] completed step: {0}, seconds: 0.50{0}, loss: 9.{0}\n"
 REMAT = (
@@ -37,7 +37,7 @@ def test_an_ingested_receipt_counts_its_entries_and_one_taken_out_leaves_it_open
     (shell.folder / "run.log").write_text("".join(STEP.format(step) for step in range(6)), encoding="utf-8")
     shell("ingest", "run.log", "--lane", "tpu-maxtext", "--set", "run.started=2026-03-02T09:00:00Z", "-o", "run.json")
     tree = json.loads((shell.folder / "run.json").read_text(encoding="utf-8"))
-    assert tree["run"]["entries"] == counted(tree)
+    assert tree["run"]["entries"] == counted_entries(tree)
     assert "R120" not in shell("check", "run.json").out
     tree["measurement"]["step_durations_seconds"].pop()
     (shell.folder / "run.json").write_text(json.dumps(tree), encoding="utf-8")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from receipts.axes.lane_files import Lanes
+from receipts.axes.lane import Lanes
 from receipts.ingest import Ingested, Options, assemble
 from receipts.ingest.evidence import read, vocabulary
 from receipts.judging.judge import judge_receipt

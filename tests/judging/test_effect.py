@@ -13,7 +13,7 @@ from receipts.judging.compare import Request, compare
 from receipts.judging.effect import noise_of
 from receipts.judging.facts import Facts
 from receipts.receipt import Parsed
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 from rule_cases import rulebook
 
 LANE = replace(rulebook().lanes.of("nvidia-megatron"), sigma=0.004, sigma_df=9.0, sigma_from="a published table")

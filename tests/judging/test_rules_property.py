@@ -21,7 +21,7 @@ from exempt import exempt
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 from rule_cases import RuleCase
 from thorough import unless_thorough
 
@@ -124,5 +124,5 @@ def test_what_is_left_of_a_clean_receipt_is_open_and_never_wrong(data: st.DataOb
 
 
 def _required(path: str) -> bool:
-    leaf = find(re.sub(r"\[\d+\]", "[]", path))
+    leaf = find_leaf(re.sub(r"\[\d+\]", "[]", path))
     return leaf is not None and leaf.required

@@ -18,7 +18,7 @@ import section_store as section
 from receipts.judging.sample import Rank, concerns, grade, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week, moment
 from receipts.questions.comparisons import Comparisons

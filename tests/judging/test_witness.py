@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.base.resources import folder
+from receipts.base.environment import bundled_folder
 from receipts.cli import main
 from receipts.judging.compare import Request, compare
 from receipts.judging.facts import Facts
@@ -31,7 +31,7 @@ from store_receipts import RULEBOOK
 
 BOOK = rule_cases.rulebook()
 FACTS = Facts(sigma=0.003, sigma_df=30)
-EXAMPLES = folder("schema") / "examples"
+EXAMPLES = bundled_folder("schema") / "examples"
 AUTO = {"path.intended.attention": "auto"}
 
 

@@ -10,7 +10,7 @@ import pytest
 import rule_cases
 from receipts import metrics
 from receipts.judging.judge import judge_receipt
-from receipts.metrics.amortization import amortization, goodput_shown, wall_time
+from receipts.metrics.readings import amortization, goodput_shown, wall_time
 from receipts.questions.answers import answers
 
 SPENT = {"step": 900.0, "compile": 60.0, "checkpoint": 30.0, "data": 10.0}

@@ -10,8 +10,8 @@ import rule_cases
 from receipts import metrics
 from receipts.metrics import Launch
 from receipts.metrics.chips import METRICS, PHASES, Account, account, pressure, words
-from receipts.metrics.chips.as_json import to_json
-from receipts.receipt.memory import AggregateMemory, ChipMemory, Memory
+from receipts.metrics.chips.account import account_json
+from receipts.receipt.measurement import AggregateMemory, ChipMemory, Memory
 
 GIB = 2**30
 
@@ -151,7 +151,7 @@ def test_an_aggregate_enters_no_phase() -> None:
 
 def test_json_is_in_bytes_and_has_every_chip_of_every_phase() -> None:
     tree = rule_cases.base("megatron")
-    data = to_json(account(rule_cases.parsed(tree)))
+    data = account_json(account(rule_cases.parsed(tree)))
     assert [phase["phase"] for phase in data["phases"]] == list(PHASES)
     assert all(len(phase["chips"]) == 8 for phase in data["phases"])
     steady = data["phases"][-1]

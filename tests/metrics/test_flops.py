@@ -18,8 +18,8 @@ from receipts.metrics.flops import (
     tflops_per_second_per_chip,
 )
 from receipts.metrics.flops.formula import FlopsPerToken
-from receipts.receipt.accelerators import find
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.patterns import BlockKind
 
 
 def flops_per_token(formula: str, geometry: Geometry) -> FlopsPerToken:
@@ -99,7 +99,7 @@ def test_printed_tflops_are_reproduced(
 def test_a_claimed_mfu_is_reproduced(
     formula: str, model: Geometry, chip: str, tokens: float, claimed: float, source: str
 ) -> None:
-    accelerator, flops = find(chip), flops_per_token(formula, model).flops
+    accelerator, flops = find_accelerator(chip), flops_per_token(formula, model).flops
     assert accelerator is not None
     assert flops is not None
     peak = accelerator.peak("bf16")
@@ -162,7 +162,7 @@ def test_a_claim_of_the_tiering_table_that_follows_from_no_era_is_named(
 
 def eras_behind(model: Geometry, chip: str, tokens: float, claimed: float) -> list[str]:
     """MaxText's conventions by which tokens/s a chip make the claimed MFU of bf16, to a tenth of a percent."""
-    accelerator = find(chip)
+    accelerator = find_accelerator(chip)
     assert accelerator is not None
     peak = accelerator.peak("bf16")
     assert peak is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from receipts.metrics.ownership import owned
+from receipts.metrics.degrees import owned
 
 HYBRID = {"model.heads": 56, "model.kv_heads": 8, "model.ssm_heads": 8}
 

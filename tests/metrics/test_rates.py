@@ -8,7 +8,7 @@ import pytest
 
 import rule_cases
 from receipts.metrics import Launch
-from receipts.metrics.rates import TOTAL
+from receipts.metrics.stated import TOTAL
 
 
 def _launch(tree: dict[str, Any]) -> Launch:

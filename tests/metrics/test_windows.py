@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.metrics.windows import read_window
+from receipts.metrics.stated import read_window
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from receipts.base.resources import folder
+from receipts.base.environment import bundled_folder
 from receipts.cli import main
 from receipts.receipt import parse, read
 
 pytestmark = pytest.mark.slow
 
-FOLDER = folder("schema") / "examples"
+FOLDER = bundled_folder("schema") / "examples"
 _ROW = re.compile(r"^\| \[([^]]+)\]\(([^)]+)\) \| ([^|]+) \| (\w+) \| (\w+) \| ([^|]+) \|$", re.MULTILINE)
 
 
@@ -64,7 +64,7 @@ def test_every_example_stands_on_the_page() -> None:
 
 @every_example
 def test_an_example_fits_the_json_schema(example: Example) -> None:
-    schema = json.loads((folder("schema") / "receipt-1.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((bundled_folder("schema") / "receipt-1.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(_tree(example.name))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import receipts
-from receipts.base import resources
+from receipts.base import environment
 
 # Rules judge values: they import the rooms from `judging` and `estimate` down, but none that reads files.
 OPEN_TO_RULES = ("judging", "estimate", "metrics", "axes", "receipt", "stats", "base")
@@ -34,12 +34,12 @@ def _strangers(files: list[Path], allowed: set[str]) -> list[str]:
 
 
 def _rules() -> list[Path]:
-    return sorted((resources.folder("validators") / "rules").glob("*.py"))
+    return sorted((environment.bundled_folder("validators") / "rules").glob("*.py"))
 
 
 def test_a_migration_imports_alembic_and_sqlalchemy_only() -> None:
     """But for the first, which is generated from the tables until it is released."""
-    files = sorted(resources.folder("migrations").rglob("*.py"))
+    files = sorted(environment.bundled_folder("migrations").rglob("*.py"))
     assert files
     assert _strangers(files, {"alembic", "sqlalchemy"}) == ["0001_first.py: receipts.store.schema"]
 

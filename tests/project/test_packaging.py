@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from receipts import __version__
-from receipts.base import resources
+from receipts.base import environment
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def _originals(root: Path) -> set[str]:
     return {path.relative_to(root).as_posix() for path in files}
 
 
-@pytest.mark.parametrize("folder", resources.FOLDERS)
+@pytest.mark.parametrize("folder", environment.FOLDERS)
 def test_the_wheel_holds_every_file_of_the_folder(folder: str, wheel: Path, checkout: Path) -> None:
     originals = _originals(checkout / folder)
     assert originals
@@ -95,7 +95,7 @@ def test_the_distribution_is_called_frontier_receipts_and_its_command_receipts(w
     assert "receipts = receipts.cli:main" in scripts.splitlines()
 
 
-@pytest.mark.parametrize("folder", resources.FOLDERS)
+@pytest.mark.parametrize("folder", environment.FOLDERS)
 def test_the_folder_is_not_a_package(folder: str, checkout: Path) -> None:
     assert (checkout / folder).is_dir()
     assert not (checkout / folder / "__init__.py").exists()

@@ -14,7 +14,7 @@ import pytest
 import report_store as week
 import rule_cases as cases
 from receipts.cli import main
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
 from receipts.publish.report.collect import collect
 from receipts.publish.report.data import WeekData

@@ -13,7 +13,7 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
-from receipts.base.actor import this_process
+from receipts.base.environment import this_process
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
 from receipts.publish.text import plain

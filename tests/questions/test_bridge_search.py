@@ -20,7 +20,7 @@ from receipts.questions.bridge.missing import Ground, launches_needed, launches_
 from receipts.questions.bridge.point import JudgedHop
 from receipts.questions.bridge.search import Search
 from receipts.receipt import Parsed
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 from thorough import unless_thorough
 
 STATUSES = ("accepted", "accepted", "accepted", "inconclusive", "rejected")

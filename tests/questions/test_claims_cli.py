@@ -9,7 +9,7 @@ import pytest
 
 import rule_cases
 from command_line import Shell
-from receipts.base.actor import this_process
+from receipts.base.environment import this_process
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.store import Store, open_store
 from store_receipts import claim_verdict, new_claim, publish, ready

@@ -272,9 +272,9 @@ def test_the_footnote_names_decisions_and_unknown_facts() -> None:
 def test_a_verdict_is_data_that_fits_its_schema() -> None:
     from jsonschema import Draft202012Validator
 
-    from receipts.base.resources import folder
+    from receipts.base.environment import bundled_folder
 
-    schema = json.loads((folder("schema") / "verdict-1.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((bundled_folder("schema") / "verdict-1.schema.json").read_text(encoding="utf-8"))
     facts = {"superseded": {"b": ["0123456789ab", "x"]}}
     for found in (_judge({"effect": "at least 1.30"}, facts=facts), _ceiling(1)):
         document = json.loads(json.dumps(to_json(found), default=str))

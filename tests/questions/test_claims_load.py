@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import InputError
-from receipts.base.resources import folder
 from receipts.judging.claims.mechanism import MECHANISMS
 from receipts.questions.claims.load import from_json, parse, read, to_json
 
@@ -59,7 +59,7 @@ def test_a_whole_claim_is_read_and_kept_as_it_was_stated() -> None:
 
 
 def test_claims_fit_the_published_schema_and_what_is_refused_by_shape_does_not() -> None:
-    schema = json.loads((folder("schema") / "claims-1.schema.json").read_text(encoding="utf-8"))
+    schema = json.loads((bundled_folder("schema") / "claims-1.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
     assert validator.is_valid(tomllib.loads(WHOLE))

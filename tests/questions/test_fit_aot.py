@@ -8,10 +8,9 @@ import pytest
 
 from memory_setups import setup
 from receipts.estimate import weights
-from receipts.estimate.aot import compile_step, refusals
-from receipts.estimate.framework_memory import XLA
-from receipts.estimate.setup import ParallelLayout, RankBatch, Setup, Types
-from receipts.receipt.alphabets import BlockKind
+from receipts.estimate.setup import XLA, ParallelLayout, RankBatch, Setup, Types
+from receipts.plugins.aot.compiler import compile_step, refusals
+from receipts.receipt.patterns import BlockKind
 
 A, M, E, R, MLP = (
     (BlockKind.ATTENTION,),
@@ -43,7 +42,7 @@ def test_what_is_not_compiled_says_why() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_decoder_has_the_parameters_that_are_counted(tied: bool) -> None:
     pytest.importorskip("jax")
-    from receipts.estimate.aot.parameters import elements, period_of, tree
+    from receipts.plugins.aot.parameters import elements, period_of, tree
 
     made = small(A, E, M, R, A, E, M, R, MLP)
     made = replace(made, model=replace(made.model, tied=tied, mtp=(A,), mtp_depth=1))

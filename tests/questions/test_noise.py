@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import rule_cases
-from receipts.axes.lane import Lane
-from receipts.axes.lane_files import Lanes
+from receipts.axes.lane import Lane, Lanes
 from receipts.axes.replicates import replicates
 from receipts.cli import output
 from receipts.cli.group import run
@@ -22,7 +21,7 @@ from receipts.publish.noise import page
 from receipts.questions.noise import noise_floor, survey, with_floor
 from receipts.questions.sides import asked, groups
 from receipts.receipt import Document, Parsed
-from receipts.stats.noise import together
+from receipts.stats.noise import combined_checks
 from receipts.store import Filters, Store, open_store
 from receipts.workflows.submit import submit
 
@@ -227,7 +226,7 @@ def test_a_declared_floor_is_called_declared(tmp_path: Path, capsys: pytest.Capt
     with stored(tmp_path / "noise.sqlite", group) as store:
         (found,) = survey(store, FixedLanes(lane), name)
     assert (found.declared, found.delta, found.delta_source) == (0.008, 0.01, "default")
-    output.show(page([found], together([found.check])))
+    output.show(page([found], combined_checks([found.check])))
     assert "declared, not measured" in capsys.readouterr().out
 
 

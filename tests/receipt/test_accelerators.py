@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.receipt.accelerators import ACCELERATORS, Accelerator, dtype_of, find
+from receipts.receipt.accelerators import ACCELERATORS, Accelerator, dtype_of, find_accelerator
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
 
@@ -66,7 +66,7 @@ NAMES = {
 
 @pytest.mark.parametrize(("name", "key"), NAMES.items())
 def test_a_name_in_use_finds_its_chip(name: str, key: str) -> None:
-    found = find(name)
+    found = find_accelerator(name)
     assert found is not None
     assert found.key == key
 
@@ -80,14 +80,14 @@ def test_a_name_in_use_finds_its_chip(name: str, key: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_named_exactly_has_no_peak(name: str | None) -> None:
-    assert find(name) is None
+    assert find_accelerator(name) is None
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS, ids=lambda a: a.key)
 def test_a_chip_is_found_by_its_key_and_says_where_its_figures_come_from(accelerator: Accelerator) -> None:
-    assert find(accelerator.key) is accelerator
+    assert find_accelerator(accelerator.key) is accelerator
     assert len(accelerator.source) > 20
-    assert all(find(name) is accelerator for name in accelerator.names)
+    assert all(find_accelerator(name) is accelerator for name in accelerator.names)
 
 
 @pytest.mark.parametrize("accelerator", ACCELERATORS, ids=lambda a: a.key)
@@ -152,7 +152,7 @@ def test_sparsity_doubles_a_dense_peak_where_both_are_published(accelerator: Acc
     ],
 )
 def test_dense_peaks_are_the_published_ones(key: str, dtype: str, peak: float | None) -> None:
-    found = find(key)
+    found = find_accelerator(key)
     assert found is not None
     assert found.peak(dtype) == peak
 
@@ -171,7 +171,7 @@ def test_a_type_has_one_name_and_a_mixture_has_none(text: str | None, dtype: str
 
 
 def test_dividing_by_the_sparse_figure_is_recognised() -> None:
-    h200, b200 = find("h200"), find("b200")
+    h200, b200 = find_accelerator("h200"), find_accelerator("b200")
     assert h200 is not None
     assert b200 is not None
     assert h200.is_sparse_figure(3958e12)
@@ -212,20 +212,20 @@ def test_dividing_by_the_sparse_figure_is_recognised() -> None:
     ],
 )
 def test_a_limit_is_accepted_only_where_a_runtime_gives_it(key: str, limit_bytes: int, accepted: bool | None) -> None:
-    found = find(key)
+    found = find_accelerator(key)
     assert found is not None
     assert found.accepts_limit(limit_bytes) is accepted
 
 
 def test_a_registry_entry_cannot_be_changed() -> None:
-    h200 = find("h200")
+    h200 = find_accelerator("h200")
     assert h200 is not None
     with pytest.raises(TypeError):
         h200.dense_peak_flops_per_second["bf16"] = 1.0  # type: ignore[index]
 
 
 def test_the_best_matmul_is_known_only_where_it_was_measured() -> None:
-    h200, h100 = find("h200"), find("h100")
+    h200, h100 = find_accelerator("h200"), find_accelerator("h100")
     assert h200 is not None
     assert h100 is not None
     assert h200.best_fraction("BF16") == 0.80
@@ -241,4 +241,4 @@ def test_every_accelerator_of_the_lab_is_known() -> None:
     runs = runs["runs"] if isinstance(runs, dict) else runs
     named = {run["hardware"]["accelerator"] for run in runs if run.get("hardware")} - {None, "TPU"}
     assert len(named) >= 5
-    assert {name for name in named if find(name) is None} == set()
+    assert {name for name in named if find_accelerator(name) is None} == set()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from receipts.estimate.families import attribution
+from receipts.estimate.surface import attribution
 
 HYBRID: dict[str, Any] = {
     "model.pattern": "AEMEAEMEAEMR",

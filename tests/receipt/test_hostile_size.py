@@ -10,7 +10,7 @@ import pytest
 from receipts.base.errors import InputError
 from receipts.metrics.chips.account import MOST_NAMED, Account
 from receipts.receipt.load import MAX_KEYS, MAX_OBJECTS, MAX_VALUES, Document
-from receipts.receipt.memory import ChipMemory, Memory
+from receipts.receipt.measurement import ChipMemory, Memory
 from receipts.receipt.parse import LARGE, parse
 
 pytestmark = pytest.mark.slow

@@ -7,14 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.base.errors import InputError, Problem
-from receipts.receipt.alphabets import ALPHABETS, BlockKind
-from receipts.receipt.patterns import Pattern, contradiction, counts, kind_counts, read, shortest_tile
+from receipts.receipt.patterns import (
+    ALPHABETS,
+    BlockKind,
+    Pattern,
+    contradiction,
+    counts,
+    kind_counts,
+    read_pattern,
+    shortest_tile,
+)
 
 NAM56R = "AEMEAEMEAEMR"
 
 
 def pattern(text: str, alphabet: str | None = None) -> Pattern:
-    found = read(text, alphabet)
+    found = read_pattern(text, alphabet)
     assert isinstance(found, Pattern), found
     return found
 
@@ -25,7 +33,7 @@ def tile(text: str, depth: int) -> str:
 
 
 def problems(text: str, alphabet: str | None = None) -> tuple[Problem, ...]:
-    found = read(text, alphabet)
+    found = read_pattern(text, alphabet)
     assert not isinstance(found, Pattern), found
     return found
 
@@ -137,13 +145,13 @@ def test_a_torn_pattern_is_refused_in_words(text: str, says: str) -> None:
 
 @given(st.text(max_size=30))
 def test_no_text_makes_reading_fail(text: str) -> None:
-    found = read(text)
+    found = read_pattern(text)
     assert isinstance(found, Pattern) or (found and all(problem.what for problem in found))
 
 
 @given(st.text(alphabet="*MEGD-|/[]", max_size=14))
 def test_a_read_pattern_holds_every_letter_of_its_text(text: str) -> None:
-    found = read(text, "nemo")
+    found = read_pattern(text, "nemo")
     if isinstance(found, Pattern):
         main = text.partition("/")[0]
         assert found.letters == "".join(letter for letter in main if letter not in "|[]")

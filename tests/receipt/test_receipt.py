@@ -19,10 +19,10 @@ import rule_cases
 from receipts.base.errors import InputError
 from receipts.cli import main
 from receipts.receipt import Document, Parsed, Role, parse, read
-from receipts.receipt.catalogue import _walk, find, leaves
 from receipts.receipt.document import VERSION, Receipt
 from receipts.receipt.leaf import Name, Section, axis, observed, section
-from receipts.receipt.upcast import upcast
+from receipts.receipt.leaves import _walk, find_leaf, leaves
+from receipts.receipt.parse import upcast
 
 
 def parsed(**changes: Any) -> Parsed:
@@ -217,7 +217,7 @@ def test_required_keys_are_those_of_the_design() -> None:
 def test_every_stated_leaf_of_a_receipt_is_in_the_catalogue() -> None:
     for path in rule_cases.parsed(rule_cases.base("megatron")).stated:
         leaf = re.sub(r"\[\d+\]", "[]", path)
-        assert find("evidence[].observed" if leaf.startswith("evidence[].observed.") else leaf) is not None, path
+        assert find_leaf("evidence[].observed" if leaf.startswith("evidence[].observed.") else leaf) is not None, path
 
 
 # open maps

@@ -14,15 +14,15 @@ from jsonschema import Draft202012Validator
 
 import malformed
 import rule_cases
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import InputError
-from receipts.base.resources import folder
 from receipts.cli import main
-from receipts.receipt.catalogue import leaves
+from receipts.receipt.leaves import leaves
 from thorough import unless_thorough
 
 
 def _schema(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder("schema") / name).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((bundled_folder("schema") / name).read_text(encoding="utf-8"))
     return found
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.base.errors import InputError
-from receipts.metrics.lazy import Lazy
+from receipts.metrics.stated import Lazy
 from receipts.receipt import parse
 from receipts.receipt.load import MAX_DEPTH, MAX_DIGITS, Document, parse_json
 from receipts.receipt.parse import _plain

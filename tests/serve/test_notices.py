@@ -14,7 +14,7 @@ from standardwebhooks import Webhook as Signer
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.base.config import read_config
+from receipts.base.environment import read_config
 from receipts.base.errors import UsageError
 from receipts.serve import notices
 from receipts.serve.notices import Notice, Standing, changes, targets

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from scipy import stats
 
-from receipts.stats.level import level, level_by_session
+from receipts.stats.noise import level, level_by_session
 
 
 def _of(*sessions: list[float]) -> list[list[float]]:

@@ -10,16 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.stats import student
-from receipts.stats.effect import compare
-from receipts.stats.equivalence import Effect
-from receipts.stats.estimate import Sigma, trimmed
-from receipts.stats.exact import compare_exact, shown_exact
-from receipts.stats.holm import adjust, adjusted
-from receipts.stats.launch import summarize
-from receipts.stats.noise import largest_spread, pool
-from receipts.stats.order import interleaved_pairs, order_kind
-from receipts.stats.steady import steady_segment
+from receipts.stats import distributions
+from receipts.stats.effect import compare, compare_exact, shown_exact
+from receipts.stats.equivalence import Effect, adjust, adjusted
+from receipts.stats.log_ratio import Sigma, trimmed
+from receipts.stats.noise import largest_spread, pooled_sigma
+from receipts.stats.sessions import interleaved_pairs, order_kind
+from receipts.stats.steady import steady_segment, summarize
 from thorough import unless_thorough
 
 A = [1.451, 1.462, 1.455, 1.449]
@@ -36,11 +33,13 @@ def logs(values: list[float]) -> list[float]:
 def test_student_agrees_with_scipy(freedom: float) -> None:
     special = pytest.importorskip("scipy.special")
     for share in (0.025, 0.05, 0.4, 0.6, 0.95, 0.975, 0.995, 0.9999):
-        assert student.quantile(share, freedom) == pytest.approx(special.stdtrit(freedom, share), rel=1e-7)
+        assert distributions.student_quantile(share, freedom) == pytest.approx(
+            special.stdtrit(freedom, share), rel=1e-7
+        )
     for t in (-3.0, 0.0, 1e-6, 0.5, 2.0, 12.0):
-        assert student.tail(t, freedom) == pytest.approx(special.stdtr(freedom, -t), rel=1e-7)
-    assert student.quantile(0.975, None) == pytest.approx(special.ndtri(0.975), rel=1e-12)
-    assert student.tail(3.0, None) == pytest.approx(special.ndtr(-3.0), rel=1e-12)
+        assert distributions.student_tail(t, freedom) == pytest.approx(special.stdtr(freedom, -t), rel=1e-7)
+    assert distributions.student_quantile(0.975, None) == pytest.approx(special.ndtri(0.975), rel=1e-12)
+    assert distributions.student_tail(3.0, None) == pytest.approx(special.ndtr(-3.0), rel=1e-12)
 
 
 def test_welch_agrees_with_scipy() -> None:
@@ -248,7 +247,7 @@ def test_beyond_eight_largest_spreads_is_indicated() -> None:
 
 
 def test_a_floor_on_one_degree_of_freedom_can_still_indicate() -> None:
-    floor = pool([[1.0, 1.01]])
+    floor = pooled_sigma([[1.0, 1.01]])
     assert floor is not None
     assert floor.df == 1.0
     effect = compare([1.0], [0.9], sigma=floor, delta=0.01, largest_spread=largest_spread([[1.0, 1.01]]))

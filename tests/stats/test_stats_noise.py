@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from receipts.stats.noise import SelfCheck, binomial_tail, largest_spread, pool, self_check, together
+from receipts.stats.noise import SelfCheck, binomial_tail, combined_checks, largest_spread, pooled_sigma, self_check
 
 
 def test_pooling_gives_the_textbook_sigma_and_its_freedom() -> None:
     numpy = pytest.importorskip("numpy")
     groups = [[1.0, 1.01], [2.0, 2.03, 1.98], [5.0], [3.0, 0.0]]
-    sigma = pool(groups)
+    sigma = pooled_sigma(groups)
     squares = sum(numpy.var(numpy.log(group), ddof=1) * (len(group) - 1) for group in groups[:2])
     assert sigma is not None
     assert (sigma.df, sigma.source) == (3.0, "measured")
@@ -22,9 +22,9 @@ def test_pooling_gives_the_textbook_sigma_and_its_freedom() -> None:
 
 
 def test_no_pair_and_copies_give_no_floor() -> None:
-    assert pool([]) is None
-    assert pool([[1.0], [2.0]]) is None
-    assert pool([[1.0, 1.0], [2.0, 2.0]]) is None
+    assert pooled_sigma([]) is None
+    assert pooled_sigma([[1.0], [2.0]]) is None
+    assert pooled_sigma([[1.0, 1.0], [2.0, 2.0]]) is None
     assert largest_spread([[1.0]]) is None
 
 
@@ -62,9 +62,9 @@ def test_the_self_check_of_a_pair_rests_on_the_others_and_their_freedom() -> Non
 
 def test_checks_of_small_classes_are_alarmed_together_where_none_is_alone() -> None:
     few = SelfCheck(pairs=10, excluded_one=1, faster=0, slower=1, alarm=False, why="")
-    made = together([few] * 12)
+    made = combined_checks([few] * 12)
     assert (made.pairs, made.faster, made.slower, made.share) == (120, 0, 12, 0.1)
     assert made.alarm
     assert "slower" in made.why
-    assert not together([few]).alarm
-    assert together([]).share is None
+    assert not combined_checks([few]).alarm
+    assert combined_checks([]).share is None

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.base.units import read_printed
-from receipts.stats.interval import Interval
-from receipts.stats.rounding import half_of
+from receipts.stats.rounding import Interval, half_of
 
 
 @pytest.mark.parametrize(

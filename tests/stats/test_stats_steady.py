@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from receipts.stats.launch import independent_batch, lag1, summarize
-from receipts.stats.steady import MINIMUM_STEPS, Segment, steady_segment
+from receipts.stats.steady import MINIMUM_STEPS, Segment, independent_batch, lag1, steady_segment, summarize
 from work_done import lines_run
 
 

@@ -128,7 +128,7 @@ def test_a_store_from_before_inputs_were_parts_is_indexed_anew(tmp_path: Path) -
         assert store.query.holds_lane(configuration(one, LANE))
         near = store.query.neighbours(one, configuration(one, LANE), None, 20)
         assert [item.axis for item in near] == ["inputs.heads"]
-    assert catalogue.VERSION >= 8
+    assert catalogue.CATALOGUE_VERSION >= 8
 
 
 def test_a_recipe_writes_the_inputs_of_a_launch() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, create_engine, inspect, text
 
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import StoreError
-from receipts.base.resources import folder
 from receipts.store import open_store, schema
 from receipts.store.address import address
 from receipts.store.sql.transactions import connect
@@ -122,7 +122,7 @@ def test_the_programs_revision_is_the_last_migration() -> None:
     from alembic.script import ScriptDirectory
 
     config = Config()
-    config.set_main_option("script_location", str(folder("migrations")))
+    config.set_main_option("script_location", str(bundled_folder("migrations")))
     scripts = ScriptDirectory.from_config(config)
     assert scripts.get_current_head() == HEAD
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from command_line import Shell
-from receipts.base.actor import Actor, this_process
+from receipts.base.environment import Actor, this_process
 from receipts.base.errors import ConflictError, StoreError
 from receipts.store import Submitted, open_store, prepare
 from receipts.store.query.lists import Filters, condition

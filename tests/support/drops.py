@@ -16,7 +16,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.receipt import Parsed
-from receipts.receipt.entries import counted
+from receipts.receipt.leaves import counted_entries
 from rule_cases import RuleCase
 
 # A noise floor lets one launch a side carry an interval, so that an acceptance is within reach of every pair.
@@ -51,7 +51,7 @@ def rejected_pairs() -> list[RuleCase]:
 
 def as_written(tree: dict[str, Any]) -> dict[str, Any]:
     """A tree with the counts of its entries, as recorder and ingest write them."""
-    return {**tree, "run": {**tree["run"], "entries": counted(tree)}}
+    return {**tree, "run": {**tree["run"], "entries": counted_entries(tree)}}
 
 
 def places(tree: Any, above: Place = ()) -> Iterator[Place]:

@@ -11,8 +11,8 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 from typing import Final
 
-from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import find_leaf
 
 # What repeats other leaves: who does not say a thing twice cannot contradict himself.
 RESTATEMENTS: Final = ("measurement.stated", "measurement.stated.*")
@@ -28,7 +28,7 @@ def exempt(path: str, stated: Collection[str]) -> bool:
     """Whether a drop of ``path`` from a receipt that states the leaves ``stated`` is exempt."""
     if path == "measurement.tokens_per_step" and set(_WORK) <= set(stated):
         return True
-    leaf = find(re.sub(r"\[\d+\]", "[]", path))
+    leaf = find_leaf(re.sub(r"\[\d+\]", "[]", path))
     if leaf is not None and (leaf.required or leaf.role is Role.DERIVED):
         return True
     return any(fnmatchcase(path, pattern) for pattern in _ALL)

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from receipts.estimate.framework_memory import MEGATRON, FrameworkMemory
-from receipts.estimate.optimizer_kind import OptimizerKind, optimizer_of
-from receipts.estimate.setup import Architecture, Layer, ParallelLayout, RankBatch, Setup, Types
-from receipts.receipt.alphabets import BlockKind
+from receipts.estimate.setup import (
+    MEGATRON,
+    Architecture,
+    FrameworkMemory,
+    Layer,
+    OptimizerKind,
+    ParallelLayout,
+    RankBatch,
+    Setup,
+    Types,
+    optimizer_of,
+)
+from receipts.receipt.patterns import BlockKind
 
 ADAM = optimizer_of("adamw", 4.0) or OptimizerKind("adam", 2, 4.0)
 DENSE: Layer = (BlockKind.ATTENTION, BlockKind.MLP)

@@ -33,7 +33,7 @@ from receipts.metrics import Launch
 from receipts.questions.claims.judge import ClaimEvidence, judge
 from receipts.questions.claims.load import from_json
 from receipts.receipt import Document, Parsed, parse
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
 BASES = {"cpu": "base.json", "megatron": "base-megatron.json", "tpu": "base-tpu.json"}

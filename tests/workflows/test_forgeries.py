@@ -25,7 +25,7 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.publish.origins import Origins
 from receipts.questions.sides import groups
 from receipts.receipt import Document, parse, read
-from receipts.receipt.written import UNWRITTEN, sealed
+from receipts.receipt.parse import UNWRITTEN, sealed
 from receipts.workflows.submit.amended import amended
 from receipts.workflows.verify import verify
 from rule_cases import build, parsed, rulebook

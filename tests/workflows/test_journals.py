@@ -15,7 +15,7 @@ from receipts.emit.merge import load_part, merge
 from receipts.ingest import Options
 from receipts.publish.origins import Origins
 from receipts.receipt import Document, parse, read
-from receipts.receipt.written import UNWRITTEN, intact, sealed
+from receipts.receipt.parse import UNWRITTEN, intact, sealed
 from receipts.workflows.submit.amended import amended
 from receipts.workflows.verify import by_digest, verify
 from rule_cases import rulebook

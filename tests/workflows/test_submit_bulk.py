@@ -18,8 +18,7 @@ import postgres_proxy
 from command_line import Shell
 from receipts.base.errors import ConflictError, InputError
 from receipts.receipt import Document
-from receipts.receipt.load import MAX_BYTES
-from receipts.receipt.stream import documents
+from receipts.receipt.load import MAX_BYTES, documents
 from receipts.store import Store, open_store
 from receipts.store.sql.postgres import COPIED
 from receipts.workflows.submit import BATCH, Submission, pipeline, submit

@@ -22,8 +22,8 @@ from typing import get_args
 
 from receipts.axes import Member
 from receipts.judging.rule import COMPARABLE, Case, E, I, Offense, PairCase, W, rule
-from receipts.metrics.windows import Stretch, read_window
-from receipts.receipt.memory import MemoryPhase
+from receipts.metrics.stated import Stretch, read_window
+from receipts.receipt.measurement import MemoryPhase
 
 _WINDOW = ("measurement.window.start", "measurement.window.stop", "measurement.window.stated")
 _CACHE = "compile.cache_state"  # found at the start, and another one after each launch

@@ -23,7 +23,7 @@ from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, PairCase, Top
 from receipts.judging.sample import takes_away
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 
 
 @rule("C105", "bad_receipt", E, on="pair", question=COMPARABLE, about=Topic.SIDES)

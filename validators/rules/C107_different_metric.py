@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 from receipts.metrics import Launch
-from receipts.metrics.launch_readings import lacking
+from receipts.metrics.readings import lacking
 
 APART = ("compile", "recompile", "checkpoint", "eval", "profile", "data")  # what a step may hold beside its own work
 MOVED = 0.005  # of the level, as steadiness allows

@@ -19,7 +19,7 @@ from typing import Final
 
 from receipts.axes.replicates import rise_together
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
-from receipts.receipt.written import intact
+from receipts.receipt.parse import intact
 
 _MOST: Final = 6  # launches of a side that are compared with each other and with the other side's
 

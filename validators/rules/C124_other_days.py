@@ -59,7 +59,7 @@ def _history(pair: PairCase) -> Iterator[Offense]:
 
 def _apart(pair: PairCase, letter: str, group: Sequence[Launch], history: Sequence[float]) -> str:
     """How far the stored launches of a side lie from those of this session, where that is beyond their spread."""
-    from receipts.stats.estimate import welch
+    from receipts.stats.log_ratio import welch
 
     own = [value for launch in group if (value := launch.read(pair.metric).value)]
     if min(len(own), len(history)) < 2:

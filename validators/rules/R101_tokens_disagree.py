@@ -25,14 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
-from receipts.metrics.rates import (
-    EACH,
-    STEP,
-    TOTAL,
-    CandidateValue,
-    gap,
-    nearest,
-)
+from receipts.metrics.stated import EACH, STEP, TOTAL, CandidateValue, gap, nearest
 
 # Median and mean of steady steps, and the mean of rates, lie within what the steady segment's thirds may differ by.
 TWO_STATISTICS = 0.005

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
 from receipts.metrics.flops import FORMULAS, eras, geometry_of
-from receipts.metrics.rates import STATED, CandidateValue, nearest
-from receipts.receipt.accelerators import find as find_accelerator
-from receipts.stats.interval import Interval
+from receipts.metrics.stated import STATED, CandidateValue, nearest
+from receipts.receipt.accelerators import find_accelerator
+from receipts.stats.rounding import Interval
 
 RATIO, TFLOPS, FLOPS, PEAK = (
     f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")

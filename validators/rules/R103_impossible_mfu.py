@@ -27,10 +27,9 @@ from collections.abc import Iterable, Iterator
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import Level
 from receipts.metrics.flops import geometry_of
-from receipts.metrics.flops.least import least_flops_per_token
-from receipts.metrics.rates import EACH, STATED, STEP, TOTAL
-from receipts.receipt.accelerators import Accelerator, dtype_of
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.metrics.flops.matmuls import least_flops_per_token
+from receipts.metrics.stated import EACH, STATED, STEP, TOTAL
+from receipts.receipt.accelerators import Accelerator, dtype_of, find_accelerator
 
 RATIO, TFLOPS, FLOPS, PEAK = (
     f"{STATED}.{name}" for name in ("mfu", "tflops_per_second_per_chip", "flops_per_token", "peak_flops_per_second")

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
-from receipts.receipt.accelerators import Accelerator
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import Accelerator, find_accelerator
 
 STATED = "measurement.stated"
 RATIO, PEAK, DTYPE, SPARSE = (

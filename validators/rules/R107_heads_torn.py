@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule, runs_model
-from receipts.receipt.alphabets import ATTENDING
-from receipts.receipt.patterns import Pattern, read
+from receipts.receipt.patterns import ATTENDING, Pattern, read_pattern
 
 TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
 REPLICATION = ("features.", "flags.", "patches.")
@@ -35,7 +34,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def _attends(case: Case) -> bool:
     text = case.get("model.pattern")
-    pattern = read(text, case.get("model.alphabet")) if text else None
+    pattern = read_pattern(text, case.get("model.alphabet")) if text else None
     return not isinstance(pattern, Pattern) or bool(pattern.kinds() & ATTENDING)
 
 

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import degree
-from receipts.receipt.alphabets import ALPHABETS, ATTENDING, BlockKind
-from receipts.receipt.patterns import Pattern, contradiction, kind_counts, read
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, BlockKind, Pattern, contradiction, kind_counts, read_pattern
 
 TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
 KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"
@@ -28,7 +27,7 @@ DO = "state the pattern, its alphabet and its depth as the model was built"
 
 
 def _pattern(case: Case) -> Pattern | None:
-    pattern = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else None
+    pattern = read_pattern(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else None
     return pattern if isinstance(pattern, Pattern) else None
 
 
@@ -64,7 +63,7 @@ def needs(case: Case) -> Iterable[str]:
 )
 def pattern_misread(case: Case) -> Iterator[Offense]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
-    pattern = read(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
+    pattern = read_pattern(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()
     if not isinstance(pattern, Pattern):
         for problem in () if pattern and _reads_somehow(case) else pattern:
             yield Offense(at=problem.at, found=problem.what, expected="a pattern that reads", do=problem.do or DO)
@@ -86,7 +85,9 @@ def pattern_misread(case: Case) -> Iterator[Offense]:
 
 def _reads_somehow(case: Case) -> bool:
     """Whether a text whose alphabet is not stated reads in one of them, so that nothing is wrong with it yet."""
-    return case.get(ALPHABET) is None and any(isinstance(read(case.get(TEXT), name), Pattern) for name in ALPHABETS)
+    return case.get(ALPHABET) is None and any(
+        isinstance(read_pattern(case.get(TEXT), name), Pattern) for name in ALPHABETS
+    )
 
 
 def _counts(case: Case, pattern: Pattern, depth: int | None) -> Iterator[Offense]:

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, I, Offense, rule
-from receipts.receipt.entries import lost
+from receipts.receipt.leaves import lost_entries
 
 
 @rule("R120", "entries_lost", I, question=COMPARABLE, taints=(ALL,))
 def entries_lost(case: Case) -> Iterator[Offense]:
     """Collections with fewer entries than were counted when the receipt was written."""
     # What a witness lends is no entry of this receipt.
-    for item in lost(case.launch.parsed.receipt):
+    for item in lost_entries(case.launch.parsed.receipt):
         yield Offense(
             at=item.path,
             found=str(item),

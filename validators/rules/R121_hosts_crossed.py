@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from receipts.base.units import counted
 from receipts.judging.rule import NONE, Case, Offense, W, rule, runs_model
 from receipts.metrics.degrees import CHIPS, EXPERT, EXPERT_TENSOR, TENSOR, degree
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 HOSTS = "hardware.hosts"
 
@@ -27,7 +27,7 @@ HOSTS = "hardware.hosts"
 @rule("R121", "hosts_crossed", W, question=NONE, applies=runs_model, of_configuration=True)
 def hosts_crossed(case: Case) -> Iterator[Offense]:
     """Tensor groups, then expert groups, against the chips of a host that the fast fabric joins."""
-    accelerator = find(case.get("hardware.accelerator"))
+    accelerator = find_accelerator(case.get("hardware.accelerator"))
     if accelerator is None or accelerator.joined is None:
         return
     chips, hosts = case.get(CHIPS), case.get(HOSTS)

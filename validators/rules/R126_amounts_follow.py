@@ -18,7 +18,7 @@ from itertools import product
 
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule, runs_model
 from receipts.metrics.flops import geometry_of
-from receipts.receipt.alphabets import BlockKind
+from receipts.receipt.patterns import BlockKind
 
 ACTIVE, TOTAL = "model.parameters_active", "model.parameters_total"
 WIDTHS = tuple(f"model.{name}" for name in ("experts", "top_k", "hidden", "expert_ffn"))

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offense, rule
-from receipts.stats.order_statistics import median
+from receipts.stats.distributions import median
 
 START, STOP = "measurement.window.start", "measurement.window.stop"
 WARMUP, FLAGS = "measurement.window.warmup_steps", "measurement.step_flags"

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
-from receipts.stats.order_statistics import median
+from receipts.stats.distributions import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
 MANY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 
 _NAMES = (
@@ -131,7 +131,7 @@ def _machine(case: Case) -> Iterator[Offense]:
     stated = case.get("hardware.accelerator")
     if stated is None or not case.lane.accelerators:
         return
-    known = find(str(stated))
+    known = find_accelerator(str(stated))
     if known is not None and known.key in case.lane.accelerators:
         return
     yield Offense(

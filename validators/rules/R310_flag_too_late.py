@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
-from receipts.receipt.maps import Flag
+from receipts.receipt.document import Flag
 
 
 def _early(case: Case) -> Iterator[tuple[str, bool | None]]:

@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
-from receipts.receipt.path import Witnessed
+from receipts.receipt.configuration import Witnessed
 from receipts.receipt.route import WITNESSED, parts
 
 # By name and kind, an operator is proof of its path. Leaves whose names a reader derives from several records are

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 _GIB = 2**30
 
@@ -21,7 +21,7 @@ _GIB = 2**30
 @rule("R404", "strange_limit", W, question=NONE, taints=(MEMORY,))
 def strange_limit(case: Case) -> Iterator[Offense]:
     """Each limit that the stated accelerator does not have, once, at the first row that states it."""
-    machine = find(str(case.get("hardware.accelerator") or ""))
+    machine = find_accelerator(str(case.get("hardware.accelerator") or ""))
     seen: set[int] = set()
     for index, row in enumerate(case.launch.account.rows):
         limit = row.limit

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.estimate.surface import Name
+from receipts.estimate.surface import SurfaceName
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.metrics.chips import highest
 
@@ -33,7 +33,7 @@ def estimate_off(case: Case) -> Iterator[Offense]:
     measured = live if live is not None else highest(memory, "peak_reserved_bytes")
     if not measured:
         return
-    left_out = {Name.RESERVE.value} | ({Name.OVERHEAD.value} if live is not None else set())
+    left_out = {SurfaceName.RESERVE.value} | ({SurfaceName.OVERHEAD.value} if live is not None else set())
     predicted = sum(row.bytes for row in rows if row.surface not in left_out)
     off = predicted / measured - 1
     if abs(off) > case.lane.estimate_tolerance:

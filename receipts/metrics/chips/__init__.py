@@ -3,9 +3,20 @@
 Values in, values out; bytes throughout.
 """
 
-from receipts.metrics.chips.account import Account, account, highest
-from receipts.metrics.chips.chip import LEAVES, METRICS, PHASES, TITLES, Chip, Metric, Moment, Ranking
-from receipts.metrics.chips.phase import Phase
+from receipts.metrics.chips.account import (
+    LEAVES,
+    METRICS,
+    PHASES,
+    TITLES,
+    Account,
+    Chip,
+    Metric,
+    Moment,
+    Phase,
+    Ranking,
+    account,
+    highest,
+)
 from receipts.metrics.chips.pressure import (
     Figure,
     Margin,

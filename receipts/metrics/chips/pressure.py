@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from receipts.metrics.chips.account import Account
-from receipts.metrics.chips.chip import PHASES
-from receipts.stats.order_statistics import median
+from receipts.metrics.chips.account import PHASES, Account
+from receipts.stats.distributions import median
 
 Kind = Literal["fell", "moved", "rose", "same", "unknown"]
 Figure = Literal["used", "peak", "pool"]

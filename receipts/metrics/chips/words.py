@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import amount
-from receipts.metrics.chips.account import Account
-from receipts.metrics.chips.chip import TITLES, Chip, Metric, Ranking
-from receipts.metrics.chips.phase import Phase
+from receipts.metrics.chips.account import TITLES, Account, Chip, Metric, Phase, Ranking
 from receipts.metrics.chips.pressure import Pressure
 
 _MOST = 8  # runs of ordinals that a sentence names

@@ -9,15 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from receipts.metrics.flops import hybrid, maxtext, megatron, parameters
-from receipts.metrics.flops.formula import FlopsFormula
+from receipts.metrics.flops import formula, matmuls
+from receipts.metrics.flops.formula import FlopsFormula, mfu, tflops_per_second_per_chip
 from receipts.metrics.flops.geometry import Geometry, geometry_of
-from receipts.metrics.flops.utilization import mfu, tflops_per_second_per_chip
 
 __all__ = ["FORMULAS", "Geometry", "eras", "geometry_of", "mfu", "tflops_per_second_per_chip"]
 
 FORMULAS: Mapping[str, FlopsFormula] = MappingProxyType(
-    {formula.id: formula for formula in (*parameters.FORMULAS, *megatron.FORMULAS, *hybrid.FORMULAS, *maxtext.FORMULAS)}
+    {
+        formula.id: formula
+        for formula in (
+            *formula.PARAMETER_FORMULAS,
+            *matmuls.MEGATRON_FORMULAS,
+            *matmuls.HYBRID_FORMULAS,
+            *matmuls.MAXTEXT_FORMULAS,
+        )
+    }
 )
 
 

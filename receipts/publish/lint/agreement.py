@@ -9,7 +9,7 @@ from receipts import metrics
 from receipts.metrics import Metric
 from receipts.publish.lint.expect import magnitude, ratios, readings
 from receipts.publish.lint.statement import Statement
-from receipts.stats.interval import Interval
+from receipts.stats.rounding import Interval
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import MetricResult

@@ -12,7 +12,7 @@ from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.lint.agreement import agrees
 from receipts.publish.lint.expect import readings
 from receipts.publish.lint.page import PageRemark
@@ -20,7 +20,7 @@ from receipts.publish.lint.ranking import LaneWords
 from receipts.publish.lint.recipes import disagreeing
 from receipts.publish.lint.statement import UNREAD, Statement
 from receipts.receipt import Parsed
-from receipts.stats.interval import Interval
+from receipts.stats.rounding import Interval
 
 if TYPE_CHECKING:
     from receipts.judging.claim_verdict import ClaimVerdict

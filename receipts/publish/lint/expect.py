@@ -8,7 +8,7 @@ import re
 from receipts.publish.lint.change import FASTER, SLOWER
 from receipts.publish.lint.quantity import si
 from receipts.publish.lint.statement import MIRRORED, Bound, Direction, Statement
-from receipts.stats.interval import Interval
+from receipts.stats.rounding import Interval
 
 _FASTER = re.compile(rf"\b(?:{FASTER.every}|{SLOWER.every}|sped|as fast|as quick)\b", re.IGNORECASE)
 _LEAST = -0.9  # of a percentage that is open below: the rate or time stays above zero

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
 from receipts.base.files import read_small
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 
 if TYPE_CHECKING:
     from receipts.publish.lint.statement import Statement

@@ -14,7 +14,7 @@ from math import prod
 from typing import Final, NamedTuple
 
 from receipts.metrics.chips.account import MOST_NAMED
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 _SHAPE: Final = re.compile(r"\d{1,6}(?:\s*[x×*]\s*\d{1,6}){0,2}", re.IGNORECASE)
 _ROW: Final = 8  # chips in a row where nothing says how they stand; 16 beyond 64 of them
@@ -82,7 +82,7 @@ def _shape(physical: str | None) -> tuple[int, ...]:
 
 
 def _is_torus(accelerator: str | None) -> bool:
-    known = find(accelerator)
+    known = find_accelerator(accelerator)
     return known is not None and "torus" in known.fabric
 
 

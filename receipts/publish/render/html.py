@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.resources import folder
+from receipts.base.environment import bundled_folder
 from receipts.publish.page import Code, Figure, Link, Mark, Page, Section
 from receipts.publish.text import CELL, held, plain
 
@@ -68,7 +68,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_context
 
     jinja = Environment(
-        loader=FileSystemLoader([*folders, folder("reports")]),
+        loader=FileSystemLoader([*folders, bundled_folder("reports")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

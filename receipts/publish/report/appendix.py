@@ -14,7 +14,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.page import Cell, Code, Entry, Section, marked
 from receipts.publish.report.data import Described
 from receipts.publish.report.ref import ref_of

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from receipts.axes import is_off
 from receipts.axes.difference import value_at
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.report.neighbours import PROVENANCES
 from receipts.publish.report.reader import Item, ReportReader
-from receipts.stats.level import Level, level_by_session
+from receipts.stats.noise import Level, level_by_session
 from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from receipts import metrics
 from receipts.axes.lineage import ran_on
 from receipts.axes.shape import described, substrate_of, target_of
 from receipts.judging.verdict import Level, Question
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.report.best import Best, Leader, rate
 from receipts.publish.report.cut import Cut
 from receipts.publish.report.data import BestResult, FrontierMove

@@ -92,7 +92,7 @@ def _first(configuration: LaunchGroup, first: Collection[str]) -> tuple[object, 
 
 def _judged(compared: Sequence[ComparedPair], rules: RuleSet) -> tuple[list[JudgedPair], int]:
     """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
-    from receipts.stats.holm import adjust
+    from receipts.stats.equivalence import adjust
 
     kept = [index for index, pair in enumerate(compared) if pair.verdict.status != "rejected"]
     headlines = [compared[index].verdict.headline for index in kept]

@@ -19,7 +19,7 @@ from receipts.judging.side import JudgedLaunches
 from receipts.judging.verdict import Finding, ReceiptVerdict, Status, undecided
 from receipts.judging.witness import side_of
 from receipts.metrics import Launch
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.report.ref import Ref, ref_of
 from receipts.publish.report.reuse import ALONE, WitnessLinks, holds, may_reuse, read, without_asking
 from receipts.questions.comparisons import Comparisons

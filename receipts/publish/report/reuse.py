@@ -20,7 +20,7 @@ from receipts.axes.lane import Lane
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import Finding, Level, Question, ReceiptVerdict
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 
 if TYPE_CHECKING:
     from receipts.store import Entry

@@ -30,8 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError, ResourceError
-from receipts.base.resources import folder
 from receipts.publish.page import Badge, Cell, Code, Figure, Link, Mark, Page, Part, Points, Section, Table, table_of
 from receipts.publish.page import text as read
 from receipts.publish.report.functions import FILTERS, FUNCTIONS
@@ -89,7 +89,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_eval_context
 
     jinja = Environment(
-        loader=FileSystemLoader([*folders, folder("reports")]),
+        loader=FileSystemLoader([*folders, bundled_folder("reports")]),
         autoescape=True,  # so that a macro gives markup, which is not a value
         undefined=StrictUndefined,
         lstrip_blocks=True,

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TypeVar
 
 from receipts.base.errors import UsageError
-from receipts.base.moments import YEARS, is_day
-from receipts.base.moments import moment as read
+from receipts.base.units import YEARS, is_day
+from receipts.base.units import moment as read
 
 _WEEK = re.compile(r"^(\d{4})-W(\d{2})$")
 _NEARLY = re.compile(r"^(\d{4})[-_/ ]?W?[-_/ ]?(\d{1,2})$")

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from receipts.metrics import Launch, Metric
 from receipts.stats import effect as effects
 from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES
-from receipts.stats.estimate import Sigma, contrast
+from receipts.stats.log_ratio import Sigma, contrast
 
 _KEPT: Final = ("steps", "memory")  # sources of numbers that were read from what a launch left
 

@@ -18,7 +18,7 @@ from receipts.questions.bridge.point import Judge
 from receipts.questions.plan import before_run, parse_plan, write_plan
 from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, Role
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 
 Changes = dict[str, Any]
 
@@ -173,7 +173,7 @@ def _typed(parsed: Parsed) -> Iterator[tuple[str, Any]]:
 
 def _leaves(content: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
     for key, value in content.items():
-        leaf = find(prefix + key)
+        leaf = find_leaf(prefix + key)
         if isinstance(value, dict) and leaf is None:
             yield from _leaves(value, f"{prefix}{key}.")
         elif leaf is not None and leaf.role is Role.AXIS:

@@ -13,9 +13,9 @@ from receipts.questions.bridge.point import BridgePoint, Judge
 from receipts.questions.plan import write_plan
 from receipts.questions.sides import MAX_JOINED
 from receipts.receipt import Parsed
-from receipts.stats import student
+from receipts.stats import distributions
 from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 
 if TYPE_CHECKING:
     from receipts.questions.bridge.bridge import BridgeBuilder
@@ -177,7 +177,10 @@ def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
         return FEWEST_LAUNCHES
     margin = math.log1p(SMALLEST_EFFECT if delta is None else delta)
     for count in range(FEWEST_LAUNCHES, MAX_JOINED):
-        if student.quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count) <= margin:
+        if (
+            distributions.student_quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count)
+            <= margin
+        ):
             return count
     return MAX_JOINED
 

@@ -15,7 +15,7 @@ from receipts.questions.bridge.gain import HopGain, Values, exact, gain, togethe
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.noise import FEWEST_LAUNCHES
 from receipts.receipt import Parsed
-from receipts.stats.estimate import Sigma
+from receipts.stats.log_ratio import Sigma
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

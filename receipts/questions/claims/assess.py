@@ -18,8 +18,8 @@ from receipts.judging.effect import noise_of
 from receipts.judging.metric_results import effect_is_open
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
-from receipts.metrics.reading import MetricReading
-from receipts.receipt.catalogue import find
+from receipts.metrics.registry import MetricReading
+from receipts.receipt.leaves import find_leaf
 
 if TYPE_CHECKING:
     from receipts.judging.claims.claim import Claim
@@ -116,7 +116,7 @@ def _rounded(reading: MetricReading) -> tuple[float, float]:
 
 def silent(item: Finding, launches: Sequence[Launch]) -> bool:
     """Whether an offense is no more than a leaf that the launches leave out: that contradicts no number."""
-    known = bool(launches) and find(item.at) is not None
+    known = bool(launches) and find_leaf(item.at) is not None
     return known and not any(item.at in launch.stated for launch in launches)
 
 
@@ -183,7 +183,7 @@ def _interval(
     metric: Metric, values: Sequence[float], launch: Launch, facts: Facts | None
 ) -> tuple[float, float] | None:
     """The 95 % interval of one side's location; None where nothing tells its spread."""
-    from receipts.stats.estimate import contrast
+    from receipts.stats.log_ratio import contrast
 
     logs = [math.log(value) for value in values if value > 0.0]
     if len(logs) < len(values):

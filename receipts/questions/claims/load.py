@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from receipts.base.errors import InputError, Problem
 from receipts.base.files import read_small
-from receipts.base.toml import parse_toml
+from receipts.base.untrusted_text import parse_toml
 from receipts.judging.claims.bound import difference
 from receipts.judging.claims.claim import VERSION, Claim, ClaimsDocument
 from receipts.receipt.problems import problems as described_problems

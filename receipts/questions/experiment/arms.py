@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from receipts.base.errors import NotFound
 from receipts.questions.experiment.experiment import Contrast
-from receipts.receipt.toml_file import read_toml
+from receipts.receipt.problems import read_toml
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from receipts.base.errors import InputError, Problem
 from receipts.base.files import read_small
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.stats.sequential import Looks
 
 FILE: Final = "experiment.json"

@@ -12,8 +12,8 @@ from receipts.metrics import Launch
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.experiment.design import within
 from receipts.questions.experiment.experiment import Contrast, Experiment
-from receipts.stats import student
-from receipts.stats.estimate import RatioEstimate, Sigma, against_floor, pooled, welch
+from receipts.stats import distributions
+from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled, welch
 from receipts.stats.sequential import FUTILE, Looks, at_level
 
 if TYPE_CHECKING:
@@ -131,7 +131,10 @@ def answer_of(
 def _fits(a: Sequence[float], b: Sequence[float], sigma: float) -> bool:
     """Whether the launches of the arms vary as the plan's σ says, each and both together: a χ² test at 1 %."""
     spreads = (pooled(groups) for groups in ((a, b), (a,), (b,)))
-    return all(own is None or student.excess_tail((own.value / sigma) ** 2, own.df or 1.0) >= UNLIKE for own in spreads)
+    return all(
+        own is None or distributions.student_excess_tail((own.value / sigma) ** 2, own.df or 1.0) >= UNLIKE
+        for own in spreads
+    )
 
 
 def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment, looks: Looks) -> RatioEstimate:
@@ -177,7 +180,7 @@ def _power_left(contrast: Contrast, now: RatioEstimate, looks: Looks, launches: 
         """Of an interval beyond or below each bound, or within ±δ."""
 
         def above(limit: float) -> float:
-            return student.tail((limit - center) / spread, now.df)
+            return distributions.student_tail((limit - center) / spread, now.df)
 
         yield from (above(bound + half) + 1.0 - above(bound - half) for bound in bounds)
         if contrast.low is None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from receipts.stats.estimate import predicted
+from receipts.stats.log_ratio import predicted
 
 FEWEST = 3  # measured launches: with two, leaving one out leaves nothing to see spread in
 SHARE = 0.90

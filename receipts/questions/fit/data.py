@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from receipts.estimate.surface import OUTSIDE
-from receipts.questions.fit.compiled import CompilerAnswer, as_json
+from receipts.plugins.aot.compiler import CompilerAnswer, answer_json
 from receipts.questions.fit.estimate import MemoryEstimate, growth
 
 
@@ -18,7 +18,7 @@ def as_data(estimates: Sequence[MemoryEstimate], answer: CompilerAnswer | None, 
         rows = growth(estimates[0], estimates[1])
         tree["growth"] = [{"surface": row.name.value, "a": row.a, "b": row.b, "bytes": row.bytes} for row in rows]
     if answer is not None:
-        tree["compiled"] = as_json(answer)
+        tree["compiled"] = answer_json(answer)
     return tree
 
 

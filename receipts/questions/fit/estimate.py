@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.axes.signature import SEQUENCE_LENGTH
-from receipts.estimate.breakdown import ParameterFamily, parameter_families, routing_block
-from receipts.estimate.estimate import fullest, least, most
+from receipts.estimate.estimate import ParameterFamily, fullest, least, most, parameter_families, routing_block
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
-from receipts.estimate.routing import RoutingScratch
+from receipts.estimate.saved_tensors import RoutingScratch
 from receipts.estimate.setup import Setup
 from receipts.estimate.shrink import Shrink, pairs, shrinks
-from receipts.estimate.surface import OUTSIDE, Name, Surface
+from receipts.estimate.surface import OUTSIDE, Surface, SurfaceName
 from receipts.questions.fit.calibrate import Calibration, CalibrationPoint, calibrate
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 if TYPE_CHECKING:
-    from receipts.axes.lane_files import Lanes
+    from receipts.axes.lane import Lanes
     from receipts.store import Store
 
 READ_FROM_A_CHIP = ("measured", "quoted")  # provenances of a peak that some launch had
@@ -130,7 +129,7 @@ def compared(estimate: MemoryEstimate) -> float:
     live = estimate.live_bytes or 0.0
     if estimate.measured is None or not estimate.measured.pool:
         return live
-    return live + sum(item.peak_bytes for item in estimate.surfaces if item.name is Name.OVERHEAD)
+    return live + sum(item.peak_bytes for item in estimate.surfaces if item.name is SurfaceName.OVERHEAD)
 
 
 def predicted(estimate: MemoryEstimate) -> list[dict[str, Any]]:
@@ -205,7 +204,7 @@ def budget(stated: Mapping[str, Any], lane: Lane) -> Budget | None:
     """What a chip may hold: the runtime's limit as read, else as this accelerator's runtimes give it, else HBM less
     the lane's headroom. The physical figure is never the budget: 141 GB of an H200 are 139.7 GiB to its runtime.
     """
-    chip = find(stated.get("hardware.accelerator"))
+    chip = find_accelerator(stated.get("hardware.accelerator"))
     physical = chip.hbm_bytes if chip is not None else None
     limits = [value for path, value in stated.items() if path.startswith("memory.chips[") and path.endswith("_limit")]
     if limits:
@@ -287,7 +286,7 @@ def calibrations(store: Store, lanes: Lanes, names: Iterable[str]) -> dict[str, 
 class Growth:
     """How one surface differs between two estimates, in bytes at their peaks; positive where B holds more."""
 
-    name: Name
+    name: SurfaceName
     a: float
     b: float
 
@@ -301,5 +300,5 @@ def growth(a: MemoryEstimate, b: MemoryEstimate) -> tuple[Growth, ...]:
     """Which bucket grows from A to B: surfaces that differ, the largest change first."""
     before = {item.name: item.peak_bytes for item in a.surfaces}
     after = {item.name: item.peak_bytes for item in b.surfaces}
-    rows = [Growth(name, before[name], after[name]) for name in Name if name in before and name in after]
+    rows = [Growth(name, before[name], after[name]) for name in SurfaceName if name in before and name in after]
     return tuple(sorted((row for row in rows if abs(row.bytes) >= 1), key=lambda row: -abs(row.bytes)))

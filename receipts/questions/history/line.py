@@ -150,7 +150,7 @@ def _point(item: Entry, lane: Lane, metric: Metric, read: Callable[[str], Parsed
 
 def _with_intervals(points: Sequence[Point], adjusted: Sequence[float], steps: Sequence[LevelChange]) -> list[Point]:
     """The points with intervals from the spread of the launches between changes; drifting ones have none."""
-    from receipts.stats.estimate import RatioEstimate, pooled
+    from receipts.stats.log_ratio import RatioEstimate, pooled
 
     drifting = {i for item in steps if item.kind == "drift" for i in range(item.start, item.stop)}
     bounds = sorted({0, len(points), *(item.at for item in steps)})

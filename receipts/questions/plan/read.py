@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import VERSION, Document, Parsed, Receipt, read
 from receipts.receipt.load import parse_json
+from receipts.receipt.parse import upcast
 from receipts.receipt.problems import problems
-from receipts.receipt.upcast import upcast
 
 if TYPE_CHECKING:
     from receipts.store import Store

@@ -12,7 +12,7 @@ from receipts.base.errors import InputError, Problem, near
 from receipts.questions.plan.follow import CHIPS, DEGREES, MAPS, follow, put
 from receipts.questions.plan.read import parse_plan, plan_of
 from receipts.receipt import VERSION, Document, Parsed, Role
-from receipts.receipt.catalogue import Leaf, find, leaves
+from receipts.receipt.leaves import Leaf, find_leaf, leaves
 from receipts.receipt.problems import capped
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _leaf(path: str) -> str:
 def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
     known = [leaf.path for leaf in leaves() if is_decided(leaf)]
     for path in wanted:
-        entry = find(path)
+        entry = find_leaf(path)
         if path.removeprefix("run.") in (*_OF_THE_RUN, "label"):
             continue
         if entry is None:

@@ -142,7 +142,7 @@ def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
 
 
 def _blocks(there: Parsed) -> str | None:
-    from receipts.estimate.families import attribution  # only a failure has something to attribute
+    from receipts.estimate.surface import attribution  # only a failure has something to attribute
 
     block = attribution(there.stated)
     return str(block) if block is not None else None

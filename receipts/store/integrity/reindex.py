@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, Select, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
-from receipts.axes.lane_files import Lanes
-from receipts.axes.settings import SettingsCache
+from receipts.axes.lane import Lanes
+from receipts.axes.replicates import SettingsCache
 from receipts.base.errors import InputError, StoreError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again

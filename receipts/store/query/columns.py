@@ -12,8 +12,7 @@ from sqlalchemy import ColumnElement, and_, true
 
 from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, near
-from receipts.receipt.catalogue import find as find_leaf
-from receipts.receipt.catalogue import leaves
+from receipts.receipt.leaves import find_leaf, leaves
 from receipts.store.entries import COLUMNS, PATHS, safe
 from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.tables import receipts
@@ -132,7 +131,7 @@ def _refuse_surrogates(text: str) -> None:
 
 
 def _accelerator(value: str) -> str:
-    from receipts.receipt.accelerators import find as find_accelerator
+    from receipts.receipt.accelerators import find_accelerator
 
     known = find_accelerator(value)
     return known.key if known else value

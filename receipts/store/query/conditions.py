@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, cast, get_args
 from receipts.axes.effective import flag_text
 from receipts.base.errors import UsageError, near
 from receipts.judging.verdict import PathAnswer, Status
-from receipts.receipt.run import Kind, Outcome, Provenance
+from receipts.receipt.document import Kind, Outcome, Provenance
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">="]
 COMPARE: Final[Mapping[str, Callable[[Any, Any], Any]]] = {

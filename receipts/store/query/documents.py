@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, select
 
+from receipts.axes.configuration import input_value
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
-from receipts.axes.input_parts import input_value
 from receipts.axes.inputs import PREFIX
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.catalogue import find as find_leaf
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import find_leaf
 from receipts.store.entries import Entry
 from receipts.store.packing import AT_ONCE, unpack
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number

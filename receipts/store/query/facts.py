@@ -20,9 +20,9 @@ from sqlalchemy import (
     tuple_,
 )
 
-from receipts.axes.settings import LaunchSettings
+from receipts.axes.replicates import LaunchSettings
 from receipts.axes.shape import ShapeKey
-from receipts.base.actor import same_principal
+from receipts.base.environment import same_principal
 from receipts.judging.facts import Facts, ReachedShape
 from receipts.judging.witness import side_of
 from receipts.receipt import Parsed, parse_again

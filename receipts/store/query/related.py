@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select
 
-from receipts.axes.settings import LaunchSettings
+from receipts.axes.replicates import LaunchSettings
 from receipts.judging.facts import exact_start
 from receipts.receipt import Parsed
 from receipts.store.entries import safe, standing

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from receipts.axes.configuration import Configuration
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 from receipts.store.entries import METRICS, PATHS, cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.query.neighbours import holds_lane

@@ -24,7 +24,7 @@ from sqlalchemy import (
     select,
 )
 
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.store.database import Repository, reads
 from receipts.store.entries import Entry, entries, entries_of, entries_with_ids, entry_of, standing
 from receipts.store.packing import AT_ONCE, unpack

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, and_, literal
 
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.store.query.conditions import Condition
 from receipts.store.tables import receipts
 

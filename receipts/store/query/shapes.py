@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct
 
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import ReachedShape
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.store.entries import cut, safe, standing
 from receipts.store.query import samples
 from receipts.store.sql import engine_of

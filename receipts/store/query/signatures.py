@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, bindparam, literal, or_, select
 
-from receipts.axes.settings import LaunchSettings
+from receipts.axes.replicates import LaunchSettings
 from receipts.axes.signature import Signature, unstated
 from receipts.judging.facts import EarlierFailure
 from receipts.metrics import Launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from receipts.axes.settings import LaunchSettings
+from receipts.axes.replicates import LaunchSettings
 from receipts.judging.facts import Facts
 from receipts.receipt import Parsed
 from receipts.store.database import Repository, reads

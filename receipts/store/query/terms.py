@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select
 
 from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
-from receipts.receipt.maps import COMPLETE
+from receipts.receipt.document import COMPLETE
 from receipts.store.entries import PATHS, safe
 from receipts.store.query.columns import ColumnTest, column_of, path_of
 from receipts.store.query.conditions import NOT_STATED, Condition, is_pattern, meets, number

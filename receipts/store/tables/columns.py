@@ -112,7 +112,7 @@ def moment(name: str, comment: str, *, required: bool = True) -> Column[datetime
 
 def actor() -> Column[str]:
     """Who caused a row; null where it came from a store that did not record it."""
-    return words("actor", "Who caused it: token, database, ci or user, a colon, a name (receipts/base/actor.py)")
+    return words("actor", "Who caused it: token, database, ci or user, a colon, a name (receipts/base/environment.py)")
 
 
 @compiles(CreateColumn, "sqlite")

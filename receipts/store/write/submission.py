@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from receipts.axes.configuration import Configuration
 from receipts.axes.signature import Signature
-from receipts.base.actor import same_principal
+from receipts.base.environment import same_principal
 from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
 from receipts.base import files
-from receipts.stats.estimate import predicted
+from receipts.stats.log_ratio import predicted
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

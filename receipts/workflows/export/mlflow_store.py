@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import find_leaf
 from receipts.store.entries import METRICS
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _metrics(entry: Entry, parsed: Parsed) -> dict[str, Sequence[tuple[int, floa
 def _parameters(parsed: Parsed) -> Iterator[tuple[str, str]]:
     """Axes under their paths. A name is a file: what MLflow allows in none becomes an underscore."""
     for path, value in parsed.stated.items():
-        leaf = find(path)
+        leaf = find_leaf(path)
         if leaf is not None and leaf.role in _PARAMETERS and not isinstance(value, list | tuple):
             text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
             yield _FOREIGN.sub("_", path)[:MAX_NAME], text[:MAX_PARAMETER]

@@ -16,8 +16,8 @@ from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb import configuration
 from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import read_setting
-from receipts.receipt.catalogue import find
 from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import find_leaf
 from receipts.workflows.published import ImportedReceipt
 from receipts.workflows.published.mlflow_runs import TrackedRun
 
@@ -79,7 +79,7 @@ def _reading(run: TrackedRun, began: str) -> Reading:
     others: dict[str, str] = {}
     for name, text in run.params.items():
         problem, value = read_setting(path := _path(name), text)
-        leaf = find(path)
+        leaf = find_leaf(path)
         if problem is None and leaf is not None and leaf.role in _SETTINGS and not path.startswith(_NEVER):
             reading.state(path, value, record="params")
         elif not name.endswith(_DETAILS):

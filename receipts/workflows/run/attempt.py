@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.base.files import read_small
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 
 STATE: Final = "state.json"
 VERSION: Final = 1

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import PurePath
 from typing import Any, Final
 
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 
 SECONDS: Final = 10.0  # that the interpreter may take to answer
 _PYTHON: Final = re.compile(r"python(?:\d+(?:\.\d+)?)?(?:\.exe)?")

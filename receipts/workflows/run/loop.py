@@ -16,7 +16,7 @@ from receipts.base.errors import InputError, StoreError
 from receipts.questions.plan import before_run, parse_plan, plan_of
 from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung
 from receipts.receipt import Document, Parsed, Role, parse
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 from receipts.workflows.run.attempt import Attempt, AttemptFolder
 from receipts.workflows.run.child import Ended, exit_code
 from receipts.workflows.run.complete import Tree, complete, step_down
@@ -222,7 +222,7 @@ def _keep(
 
 def _settings(plan: Parsed) -> dict[str, Any]:
     """What a plan decides: its axis leaves, as they are stated."""
-    return {path: value for path, value in plan.stated.items() if (leaf := find(path)) and leaf.role is Role.AXIS}
+    return {path: value for path, value in plan.stated.items() if (leaf := find_leaf(path)) and leaf.role is Role.AXIS}
 
 
 def _answer(receipt: Parsed, lane: Lane) -> PreflightAnswer:

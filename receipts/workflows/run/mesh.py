@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from receipts.base import files
 from receipts.base.errors import StoreError, UsageError
 from receipts.base.files import read_small
-from receipts.base.json_text import parse_json
+from receipts.base.untrusted_text import parse_json
 from receipts.workflows.run.attempt import STATE, Attempt, AttemptFolder
 from receipts.workflows.run.child import Ended
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from receipts.base.errors import InputError, Problem, near
 from receipts.receipt import Parsed
-from receipts.receipt.catalogue import find, leaves
+from receipts.receipt.leaves import find_leaf, leaves
 
 _PLACE: Final = re.compile(r"\{([a-z_]+(?:\.[A-Za-z0-9_.\-]+)?)\}")
 PLAN, FOLDER = "plan", "dir"
@@ -26,10 +26,10 @@ class CommandWords:
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
         named = dict.fromkeys(name for word in self.words for name in _PLACE.findall(word))
-        self.leaves = tuple(name for name in named if name not in (PLAN, FOLDER) and find(name) is not None)
+        self.leaves = tuple(name for name in named if name not in (PLAN, FOLDER) and find_leaf(name) is not None)
         sections = {leaf.path.partition(".")[0] for leaf in leaves()}
         self.slips = tuple(
-            name for name in named if "." in name and name.partition(".")[0] in sections and find(name) is None
+            name for name in named if "." in name and name.partition(".")[0] in sections and find_leaf(name) is None
         )
         self.reads_plan = PLAN in named
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from receipts.judging.rulebook import Rulebook
-from receipts.receipt.stream import Item
+from receipts.receipt.load import Item
 from receipts.workflows.submit.pipeline import BATCH, batches, judge, judge_to_send, write
 from receipts.workflows.submit.signed import Signers, sign
 from receipts.workflows.submit.submission import Submission, exit_code

@@ -14,7 +14,7 @@ from receipts.ingest.base import SOURCE, base_of
 from receipts.ingest.files import given
 from receipts.ingest.layout import pretty
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.written import UNWRITTEN, listed
+from receipts.receipt.parse import UNWRITTEN, listed_digests
 from receipts.workflows.journals import differences, is_journal, part_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def amended(
         if known and all(file.name in assembled.strangers for file in known):
             why = "; ".join(f"{name}: {why}" for name, why in islice(assembled.strangers.items(), 3))
             raise UsageError(f"nothing in {' '.join(evidence)} is of the launch of {word}: {why}")
-        named = listed(own) if base.recorded else ()
+        named = listed_digests(own) if base.recorded else ()
         read = (
             *(path for path, digest in agreeing.items() if digest in named),
             *(file.path for file in known if file.name not in assembled.strangers),

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, cast
 
 from receipts.base.errors import ConflictError, InputError, Problem
-from receipts.base.redaction import may_hold_secret, secret_under
+from receipts.base.untrusted_text import may_hold_secret, secret_under
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import ReceiptVerdict, Status
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.stream import Item, document
+from receipts.receipt.load import Item, document
 from receipts.workflows.submit.submission import Submission
 
 if TYPE_CHECKING:

@@ -12,16 +12,16 @@ from datetime import date
 from typing import Any
 
 from receipts.base.errors import Problem
-from receipts.base.linear_patterns import expanded
+from receipts.base.untrusted_text import expanded
 from receipts.receipt import VERSION
-from receipts.receipt.catalogue import find
+from receipts.receipt.leaves import find_leaf
 from receipts.workflows.tables.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Spread
 from receipts.workflows.tables.quantity import TableQuantity, kind_of, read_quantity, rounded_text
 from receipts.workflows.tables.row_draft import RowDraft
 from receipts.workflows.tables.table import TableRow
 
 _DATE = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?")
-MAX_KEY = 200  # what receipts.receipt.maps allows a key
+MAX_KEY = 200  # what receipts.receipt.document allows a key
 
 
 def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
@@ -189,7 +189,7 @@ def _fits(quantity: TableQuantity, unit: str | None) -> bool:
 
 
 def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
-    leaf = find(item.to)
+    leaf = find_leaf(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` is no billions.
     value, times = _product(value, item)
@@ -205,7 +205,7 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
         return
     draft.put(item.to, round(quantity.value) if item.form == "integer" else quantity.value)
     companion = f"{item.to}_stated"
-    if find(companion) is not None:
+    if find_leaf(companion) is not None:
         draft.put(companion, _printed(quantity, source, item))
 
 

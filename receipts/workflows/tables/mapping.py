@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from receipts.base.linear_patterns import LinearPattern, compile_linear
-from receipts.receipt.catalogue import find
-from receipts.receipt.toml_file import read_toml
+from receipts.base.untrusted_text import LinearPattern, compile_linear
+from receipts.receipt.leaves import find_leaf
+from receipts.receipt.problems import read_toml
 from receipts.workflows.tables.quantity import UNITS, Several
 from receipts.workflows.tables.recomputed import problem_of
 
@@ -42,7 +42,7 @@ def _lower_keys(value: Any) -> Any:
 
 
 def _leaf(path: str) -> str:
-    if find(path) is None:
+    if find_leaf(path) is None:
         raise _refused(f"{path!r} is not a leaf of the receipt; see: receipts axes")
     return path
 

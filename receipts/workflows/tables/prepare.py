@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import Problem, UsageError, near
-from receipts.base.linear_patterns import LinearPattern
+from receipts.base.untrusted_text import LinearPattern
 from receipts.workflows.tables.mapping import Melt, Transposed
 from receipts.workflows.tables.table import PLACE, TableRow
 

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from receipts.stats.interval import Interval
-from receipts.stats.rounding import half_of
+from receipts.stats.rounding import Interval, half_of
 from receipts.workflows.tables.quantity import read_quantity
 from receipts.workflows.tables.table import TableRow
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import count, groupby, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.metrics.reading import Taint
+from receipts.metrics.registry import Taint
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import weeks as drawing
 from receipts.publish.report.page import joined, link, numbered
@@ -16,7 +16,7 @@ from receipts.publish.report.pictures.over_sequence import series
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.week import Week
 from receipts.publish.text import number, percent, plain
-from receipts.stats.level import Level, level_by_session
+from receipts.stats.noise import Level, level_by_session
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import BestResult

@@ -85,7 +85,7 @@ def steps_of(
 
 
 def _timed(side: Side, ref: Ref, launch: Launch) -> Timed | None:
-    from receipts.stats.order_statistics import quantile
+    from receipts.stats.distributions import quantile
 
     segment = launch.segment
     if segment is None or not segment.kept:

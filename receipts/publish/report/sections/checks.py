@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
     """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
-    from receipts.stats.noise import largest_spread, pool, self_check
+    from receipts.stats.noise import largest_spread, pooled_sigma, self_check
 
     groups = []
     for configuration in configurations:
@@ -23,7 +23,7 @@ def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
         values = [value for value in steps if value is not None]
         if len(values) > 1:
             groups.append(values)
-    sigma, check = pool(groups), self_check(groups)
+    sigma, check = pooled_sigma(groups), self_check(groups)
     return Noise(
         sigma=sigma.value if sigma else None,
         degrees=sigma.df if sigma else None,
@@ -37,9 +37,9 @@ def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
 
 def overall(lanes: Sequence[LaneWeek]) -> str:
     """The self-check over all lanes."""
-    from receipts.stats.noise import together
+    from receipts.stats.noise import combined_checks
 
-    total = together(lane.noise.check for lane in lanes)
+    total = combined_checks(lane.noise.check for lane in lanes)
     if not total.pairs:
         return "No two groups of equal launches were read: there is nothing to check against."
     return f"Over all lanes: {total.why}."

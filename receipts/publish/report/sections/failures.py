@@ -14,7 +14,7 @@ from receipts.publish.report.reader import FAILED, Item
 from receipts.publish.report.ref import Ref
 from receipts.publish.report.sections.cost import Cost, cost
 from receipts.publish.text import UNKNOWN, plain
-from receipts.receipt.memory import Failure
+from receipts.receipt.measurement import Failure
 
 MOST = 40  # causes
 MOST_READ = 400  # failed launches whose messages are read; the others are grouped by their shape

@@ -7,7 +7,7 @@ from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.statements import Statements
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 _STATEMENTS: Final = Statements("maxtext")
 _BACKEND = re.compile(r"System Information: Jax Backend: (.{1,200})")
@@ -35,7 +35,7 @@ def state(reading: Reading, text: str, number: int) -> bool | None:
 
 def platform(reading: Reading, text: str, number: int) -> bool:
     """State the TPU that a line below the backend names; whether it names one."""
-    chip = find(text.strip()[:80]) if "TPU" in text else None
+    chip = find_accelerator(text.strip()[:80]) if "TPU" in text else None
     if chip is None:
         return False
     reading.state("hardware.accelerator", chip.key, text.strip(), number)
@@ -49,7 +49,7 @@ def platform(reading: Reading, text: str, number: int) -> bool:
 def peak(reading: Reading) -> float | None:
     """The highest rate of the chip's matrix units, TFLOP/s a device, where the file names the chip."""
     stated = reading.stated.get("hardware.accelerator")
-    chip = find(stated.value) if stated else None
+    chip = find_accelerator(stated.value) if stated else None
     if chip is None or not chip.dense_peak_flops_per_second:
         return None
     return max(chip.dense_peak_flops_per_second.values()) / chip.devices_per_chip / 1e12

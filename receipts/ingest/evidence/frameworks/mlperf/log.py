@@ -28,7 +28,7 @@ from receipts.ingest.evidence.frameworks.nemo.layout import configure
 from receipts.ingest.evidence.numbers import number as figure
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
-from receipts.receipt.accelerators import find as find_accelerator
+from receipts.receipt.accelerators import find_accelerator
 
 _COUNTS: Final = ("samples_count", "step", "step_num", "epoch_num")
 _SECONDS: Final = ("train_step_time", "train_step_timing in s", "train_step_timing", "step_time")

@@ -30,7 +30,7 @@ from receipts.ingest.evidence.protobuf.messages import Message
 from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
-from receipts.receipt.accelerators import find
+from receipts.receipt.accelerators import find_accelerator
 
 _STEP_NAMES: Final = tuple(dict.fromkeys(name for dialect in DIALECTS for name in dialect.step))
 _MAX_YAML: Final = 256 * 1024  # characters; the parser reads some 100,000 a second
@@ -193,7 +193,7 @@ def _machine(reading: Reading, python: Any, chip: Any, cuda: Any) -> None:
     for path, value in (("platform.python", python), ("platform.cuda", cuda)):
         if isinstance(value, str) and value:
             reading.state(path, value.removeprefix("CPython ").strip()[:80])
-    accelerator = find(chip[:200]) if isinstance(chip, str) else None
+    accelerator = find_accelerator(chip[:200]) if isinstance(chip, str) else None
     if accelerator is not None:
         reading.state("hardware.accelerator", accelerator.key, chip)
 

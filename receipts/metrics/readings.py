@@ -1,0 +1,253 @@
+"""How each kind of metric is read from a launch, with where the number came from; and what compiling cost the launch.
+
+A typical step is the median of the steady steps, a rate their tokens over their wall time; without them the stated
+number is given as *stated*, and a rate that merely follows from a stated time is *derived*. The cost of compiling is
+given in seconds, as a share of the wall time, and as the number of steps after which it is one percent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from receipts.metrics.arithmetic import steps_to_share
+from receipts.metrics.chips import highest
+from receipts.metrics.registry import MetricReading
+
+if TYPE_CHECKING:
+    from receipts.metrics.launch import Launch
+    from receipts.metrics.registry import Metric
+
+
+SHARE: Final = 0.01
+_GOODPUT: Final = "measurement.goodput."
+_CATEGORIES: Final = ("step", "compile", "checkpoint", "eval", "data", "idle")
+
+
+@dataclass(frozen=True, slots=True)
+class Amortization:
+    """``seconds`` of compiling; ``share`` of the wall time, None where that is not known.
+
+    After ``steps`` steady steps compiling is `SHARE` of both together; None without a steady step.
+    """
+
+    seconds: float
+    share: float | None
+    steps: int | None
+
+    def __str__(self) -> str:
+        if self.seconds == 0.0:
+            return "0 s of compiling"
+        seconds = f"{self.seconds:,.0f}" if self.seconds >= 100.0 else f"{self.seconds:.3g}"
+        parts = [f"{seconds} s of compiling"]
+        if self.share is not None:
+            parts.append(f"{100 * self.share:.1f} % of the wall time")
+        if self.steps is not None:
+            parts.append(f"{100 * SHARE:.0f} % after {self.steps:,} step{'' if self.steps == 1 else 's'}")
+        return ", ".join(parts)
+
+
+def amortization(launch: Launch) -> Amortization | None:
+    """What compiling cost a launch; None where it does not state its compile time."""
+    stated = launch.stated.get("compile.compile_seconds", launch.stated.get(f"{_GOODPUT}compile_seconds"))
+    if stated is None:
+        return None
+    seconds, step = float(stated), launch.step_seconds
+    wall = _wall_seconds(launch, seconds)
+    share = seconds / wall if wall is not None and 0.0 <= seconds <= wall and wall > 0.0 else None
+    return Amortization(seconds, share, steps_to_share(seconds, step, SHARE) if step else None)
+
+
+def wall_time(launch: Launch) -> Mapping[str, float]:
+    """Seconds by category of goodput, each once; empty where steps and another are not both stated.
+
+    What a launch compiled outside its spans of compiling, as lazy backends do, lies in what its steps took beyond as
+    many steady ones, and the rest in idle time. Where no steps are kept, what idle time cannot hold lies in steps.
+    """
+    stated = {name: launch.stated.get(f"{_GOODPUT}{name}_seconds") for name in _CATEGORIES}
+    seconds = {name: float(value) for name, value in stated.items() if value is not None}
+    if "step" not in seconds or len(seconds) == 1 or math.fsum(seconds.values()) == 0.0:
+        return {}
+    step, compiled, idle = (seconds.get(name, 0.0) for name in ("step", "compile", "idle"))
+    hidden = float(launch.stated.get("compile.compile_seconds", 0.0)) - compiled
+    if hidden > 0.0:
+        steps = sum(launch.interval_steps) or len(launch.durations)
+        beyond = step - launch.level * steps if launch.level else hidden - idle
+        in_steps = min(max(beyond, 0.0), hidden, step)
+        outside = min(hidden - in_steps, idle)
+        seconds |= {"step": step - in_steps, "idle": idle - outside, "compile": compiled + in_steps + outside}
+    return seconds
+
+
+def goodput(launch: Launch) -> float | None:
+    """The share of the wall time that went into steps; None where the wall time is not stated by category."""
+    seconds = wall_time(launch)
+    return seconds["step"] / math.fsum(seconds.values()) if seconds else None
+
+
+def goodput_shown(launch: Launch) -> str | None:
+    """Goodput, and the shares of what else took time, the largest first."""
+    seconds = wall_time(launch)
+    if not seconds:
+        return None
+    total = math.fsum(seconds.values())
+    rest = sorted(((value, name) for name, value in seconds.items() if name != "step" and value > 0.0), reverse=True)
+    others = ", ".join(f"{name} {100 * (value / total):.1f} %" for value, name in rest)
+    return f"goodput {100 * (seconds['step'] / total):.1f} %" + (f" ({others})" if others else "")
+
+
+def _wall_seconds(launch: Launch, compiling: float) -> float | None:
+    """Wall seconds: the sum by category, else every kept step, and compiling where no step contains it."""
+    seconds = wall_time(launch)
+    if seconds:
+        return math.fsum(seconds.values())
+    if not launch.durations:
+        return None
+    return math.fsum(launch.durations) + (0.0 if "compile" in launch.flagged else compiling)
+
+
+# Where a metric is read that no steps give, by its name or its summary.
+_LEAVES = {
+    "memory": "memory.chips",
+    "compile": "compile.compile_seconds",
+    "goodput": "measurement.goodput.step_seconds",
+    "total": "measurement.goodput.step_seconds",
+    "loss_last": "measurement.loss.last",
+    "validation_loss": "measurement.loss.validation",
+    "bits_per_byte": "measurement.loss.bits_per_byte",
+    "gradient_norm": "measurement.gradient_norm.last",
+}
+NOTHING = MetricReading(None, 0, "none")
+
+
+def _stated(launch: Launch, path: str) -> float | None:
+    value = launch.stated.get(path)
+    return float(value) if value is not None else None
+
+
+def _step(launch: Launch, _metric: Metric) -> MetricReading:
+    if launch.step_seconds is not None:
+        return MetricReading(launch.step_seconds, 1, "steps", launch.of_steps)
+    stated = _stated(launch, "measurement.stated.step_seconds")
+    text = launch.stated.get("measurement.stated.step_seconds_stated")
+    return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+
+def _rate(launch: Launch, metric: Metric) -> MetricReading:
+    path = f"measurement.stated.{metric.name}"
+    stated, text = _stated(launch, path), launch.stated.get(f"{path}_stated")
+    if not launch.steady and stated is not None:
+        return MetricReading(stated, 1, "stated", text)
+    total, source = _tokens_per_second(launch)
+    value = rate_from_total(launch, metric.name, total)
+    if value is not None:
+        return (
+            MetricReading(value, 1, "steps", launch.of_rate)
+            if source == "steps"
+            else MetricReading(value, 1, "derived")
+        )
+    return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+
+def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
+    tokens, chips = launch.tokens_per_step, _stated(launch, "hardware.chips")
+    if launch.steady and launch.rate is not None:
+        return launch.rate, "steps"
+    stated = _stated(launch, "measurement.stated.tokens_per_second")
+    if stated is not None:
+        return stated, "stated"
+    each = _stated(launch, "measurement.stated.tokens_per_second_per_chip")
+    if each is not None and chips is not None:
+        return each * chips, "derived"
+    seconds = _stated(launch, "measurement.stated.step_seconds")
+    if seconds and tokens is not None:
+        return tokens / seconds, "derived"
+    return None, "none"
+
+
+def rate_from_total(launch: Launch, name: str, total: float | None) -> float | None:
+    """A rate of the metric of that name from tokens per second over all chips; None without what it needs."""
+    if total is None or name == "tokens_per_second":
+        return total
+    chips, flops = _stated(launch, "hardware.chips"), _stated(launch, "measurement.stated.flops_per_token")
+    if chips is None:
+        return None
+    if name == "tokens_per_second_per_chip":
+        return total / chips
+    if flops is None:
+        return None
+    per_chip = total * flops / chips
+    if name == "tflops_per_second_per_chip":
+        return per_chip / 1e12
+    return per_chip / launch.peak if launch.peak else None
+
+
+def lacking(launch: Launch, metric: Metric) -> str:
+    """The leaf that a launch lacks most for a metric that cannot be read of it."""
+    if metric.summary not in ("step", "rate"):
+        return _LEAVES.get(metric.name, _LEAVES.get(metric.summary, "measurement"))
+    timed = launch.series if metric.summary == "rate" else launch.durations
+    tokens = launch.rate is not None or launch.tokens_per_step is not None
+    wanted = {
+        "measurement.step_durations_seconds": bool(timed) or "measurement.stated.step_seconds" in launch.stated,
+        "measurement.tokens_per_step": metric.summary == "step" or tokens,
+        "hardware.chips": "hardware.chips" in launch.stated,
+        "measurement.stated.flops_per_token": "measurement.stated.flops_per_token" in launch.stated,
+    }
+    return next((leaf for leaf, there in wanted.items() if not there), "measurement.stated.peak_flops_per_second")
+
+
+def _memory(launch: Launch, metric: Metric) -> MetricReading:
+    memory = launch.parsed.receipt.memory
+    if memory is None:
+        return NOTHING
+    fullest = highest(memory, metric.name)
+    if fullest is not None:
+        return MetricReading(float(fullest), 1, "memory")
+    figure = memory.aggregate
+    if figure is None or figure.kind != ("live" if metric.name == "peak_bytes" else "reserved"):
+        return NOTHING
+    # One figure for several chips is a chip's own only where it is said to be the highest.
+    if launch.stated.get("hardware.chips") == 1 or figure.over == "max":
+        return MetricReading(float(figure.bytes), 1, "stated", figure.stated)
+    return NOTHING
+
+
+def _compile(launch: Launch, _metric: Metric) -> MetricReading:
+    value = _stated(launch, "compile.compile_seconds")
+    return MetricReading(value, 1, "stated") if value is not None else NOTHING
+
+
+def _goodput(launch: Launch, _metric: Metric) -> MetricReading:
+    value = goodput(launch)
+    return MetricReading(value, 1, "stated", goodput_shown(launch)) if value is not None else NOTHING
+
+
+def _total(launch: Launch, _metric: Metric) -> MetricReading:
+    """All steps by the loop's own clock, of a launch whose steps are kept beside it."""
+    value = _stated(launch, "measurement.goodput.step_seconds")
+    return MetricReading(value, 1, "steps" if launch.timed else "stated") if value is not None else NOTHING
+
+
+def _loss(launch: Launch, metric: Metric) -> MetricReading:
+    value = _stated(launch, _LEAVES[metric.name])
+    return MetricReading(value, 1, "stated") if value is not None else NOTHING
+
+
+def _outcome(launch: Launch, _metric: Metric) -> MetricReading:
+    return MetricReading(None, 1, "stated", launch.parsed.receipt.run.outcome)
+
+
+# By the summary of a metric.
+READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
+    "step": _step,
+    "rate": _rate,
+    "memory": _memory,
+    "compile": _compile,
+    "goodput": _goodput,
+    "total": _total,
+    "loss": _loss,
+    "outcome": _outcome,
+}
