@@ -7,8 +7,8 @@ the backward pass, each once, and writes their bytes to ``fit_autograd.json``. W
 what the estimator says today: each within 1 %.
 
 The modules follow the published definitions that `receipts.metrics.flops.geometry` and
-`receipts.estimate.saved_tensors` cite. A kernel is an autograd function that keeps what the published kernel keeps; between kernels torch runs plain
-operators and decides itself.
+`receipts.estimate.saved_tensors` cite. A kernel is an autograd function that keeps what the published kernel keeps;
+between kernels torch runs plain operators and decides itself.
 """
 
 from __future__ import annotations

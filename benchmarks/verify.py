@@ -23,7 +23,7 @@ from receipts.ingest.files import InputFile
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.kept import files_beside
+from receipts.store.evidence import files_beside
 from receipts.workflows.submit import submit
 
 MANY, BAR_SECONDS = 10_000, 60.0

@@ -19,7 +19,7 @@ from receipts.ingest.leaves import OPEN, parts
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, sealed
-from receipts.store.kept import KeptFiles, files_beside
+from receipts.store.evidence import KeptFiles, files_beside
 from receipts.workflows.verify import Verified, verify
 
 _AT_ONCE: Final = 250

@@ -27,13 +27,12 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
-from receipts.store import Store, open_store
+from receipts.store import Store, index, open_store
+from receipts.store.documents import CODEC, pack, unpack
 from receipts.store.entries import VerdictColumns, promoted
-from receipts.store.history.verdicts import row_of
-from receipts.store.packing import CODEC, pack, unpack
-from receipts.store.query import signatures
+from receipts.store.query import outcomes
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
-from receipts.store.write import index
+from receipts.store.verdicts import verdict_row
 
 WEEKS: Final = 52
 BEGIN: Final = datetime(2025, 1, 6, tzinfo=UTC)  # a Monday
@@ -99,7 +98,7 @@ def _state(connection: Connection, kinds: Sequence[Kind], state: int, lasts: tim
     coded = {item.whole: _coded(item, words["imported"]) for item in ran}
     numbers = index.numbers(connection, coded.values())
     tables: dict[Any, list[dict[str, Any]]] = {
-        table: [] for table in (receipts, documents, verdicts, subjects, placements, signatures.signatures)
+        table: [] for table in (receipts, documents, verdicts, subjects, placements, outcomes.signatures)
     }
     gone = []
     for at, kind in enumerate(kinds[: count - first]):
@@ -129,7 +128,7 @@ def _state(connection: Connection, kinds: Sequence[Kind], state: int, lasts: tim
         if kind.signature is not None:
             name = hashlib.sha256(f"{kind.signature.signature} {state}".encode()).hexdigest()
             made = kind.signature._replace(signature=name)
-            tables[signatures.signatures].append(signatures.row_of(seq, row["outcome"], made))
+            tables[outcomes.signatures].append(outcomes.signature_row(seq, row["outcome"], made))
         if kind.gone:
             gone.append({"receipt": receipt, "successor": None, "reason": "its clock was wrong", "at": started})
     for table, rows in tables.items():
@@ -181,7 +180,7 @@ def _kind(
     launch = Launch(parsed, rulebook.lanes.of(lane))
     verdict = judge_receipt(parsed, launch.lane, rulebook.rules, Facts(), launch)
     now = BEGIN
-    packed = row_of(verdict, now)
+    packed = verdict_row(verdict, now)
     said = unpack(packed["codec"], packed["body"], "verdict").decode().replace(parsed.id, _ID)
     return Kind(
         text=raw,
@@ -189,7 +188,7 @@ def _kind(
         verdict=packed,
         said=said,
         configuration=configuration(parsed, launch.lane),
-        signature=signatures.signed(launch),
+        signature=outcomes.signature_of(launch),
         gone=point == (2, 1024, 1, 1) and slot == 1,
     )
 

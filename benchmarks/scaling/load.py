@@ -17,12 +17,11 @@ from benchmarks.scaling.launches import Launch, launches
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import AxisPart, Configuration
 from receipts.base.environment import this_process
-from receipts.store import Store, open_store
+from receipts.store import Store, index, open_store
+from receipts.store.database import writing
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import writing
+from receipts.store.submission import Prepared, _New, _rows
 from receipts.store.tables import configurations, receipts, verdicts
-from receipts.store.write import index
-from receipts.store.write.submission import Prepared, _New, _rows
 
 AT_ONCE: Final = 2000
 _TOLD: Final = 10  # batches from one line to the next

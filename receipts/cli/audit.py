@@ -17,7 +17,7 @@ from receipts.cli.verb import Answer, verb
 if TYPE_CHECKING:
     from receipts.signing.private import PrivateKey
     from receipts.store import Store
-    from receipts.store.integrity.seals import Seal
+    from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit, Fault
 
 

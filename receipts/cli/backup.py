@@ -32,7 +32,7 @@ def command(session: Session, file: Path, force: bool) -> Answer:
     The file is itself a store: every command takes it with --store FILE.
     """
     from receipts.store.address import address
-    from receipts.store.kept import files_beside, kept_files
+    from receipts.store.evidence import files_beside, kept_files
     from receipts.store.transfer.backup import backup
     from receipts.workflows.collect import copy_all
 
@@ -56,7 +56,7 @@ def restore(session: Session, file: Path) -> Answer:
     A backup of an SQLite store can be restored to PostgreSQL, and the other way round.
     """
     from receipts.store.address import address
-    from receipts.store.kept import files_beside, kept_files
+    from receipts.store.evidence import files_beside, kept_files
     from receipts.store.transfer.backup import restore
     from receipts.workflows.collect import copy_all
 

@@ -12,7 +12,7 @@ from receipts.cli.verb import Answer, group, verb
 from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
-    from receipts.store.integrity.reindex import Reindexed
+    from receipts.store.reindex import Reindexed
 
 
 @group("db")
@@ -39,7 +39,7 @@ def upgrade(session: Session) -> Answer:
     """
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.integrity.reindex import coverage
+    from receipts.store.reindex import coverage
 
     place = address(session.store_url)
     done = schema.upgrade(place)
@@ -72,7 +72,7 @@ def reindex(session: Session, everything: bool) -> Answer:
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
-    from receipts.store.integrity.reindex import reindex
+    from receipts.store.reindex import reindex
 
     place, lanes = address(session.store_url), session.rulebook.lanes
     return reindex(place, lanes, everything=everything, progress=session.progress.at)
@@ -97,7 +97,7 @@ def check(session: Session) -> Answer:
     from receipts.cli.flush import waiting
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.integrity.reindex import coverage
+    from receipts.store.reindex import coverage
 
     place = address(session.store_url)
     state = schema.check(place)
@@ -131,7 +131,7 @@ def roles(session: Session, submitter: str, decider: str, reader: str, place: st
     Then: GRANT receipts_decider TO alice; GRANT receipts_submitter TO node. Run it again after db upgrade, which may
     have added tables. The owner of the tables upgrades, reindexes, purges, imports and restores.
     """
-    from receipts.store.sql.roles import statements
+    from receipts.store.sql.guards import role_statements
 
-    lines = list(statements(submitter, decider, reader, place))
+    lines = list(role_statements(submitter, decider, reader, place))
     return Answer(lines, "\n".join(f"{statement};" for statement in lines))

@@ -36,7 +36,7 @@ def list_(session: Session) -> Answer:
     Examples:
       receipts evidence list
     """
-    from receipts.store.kept import kept_files
+    from receipts.store.evidence import kept_files
     from receipts.workflows.collect import named_files
 
     store = session.store
@@ -59,7 +59,7 @@ def get(session: Session, digest: str, path: Path) -> Answer:
       receipts evidence get 5d1c6f0a -o trace.json
     """
     from receipts.base.files import refuse_existing, staged, writable
-    from receipts.store.kept import kept_files
+    from receipts.store.evidence import kept_files
 
     refuse_existing(path)
     kept = kept_files(session.store.database.address)

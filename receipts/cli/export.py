@@ -73,7 +73,7 @@ def command(
     """
     from receipts.publish.imported import beside
     from receipts.publish.page import Page
-    from receipts.store.kept import files_beside, kept_files
+    from receipts.store.evidence import files_beside, kept_files
     from receipts.workflows.collect import copy_all
     from receipts.workflows.export.export import export
 

@@ -17,7 +17,7 @@ from receipts.cli.verb import Answer, verb
 if TYPE_CHECKING:
     from receipts.questions.history.line import History, Point
     from receipts.store import Store
-    from receipts.store.query.lines import Line
+    from receipts.store.query.replicates import Line
 
 SHAPES = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth", "model", "context")
 
@@ -57,7 +57,7 @@ def command(
     from receipts.base.units import moment
     from receipts.publish.history import page, picture
     from receipts.questions.history.line import history_of
-    from receipts.store.query.columns import path_of
+    from receipts.store.query.terms import path_of
 
     if (receipt is None) == (lane is None):
         raise UsageError("name a receipt, or a lane with --lane")

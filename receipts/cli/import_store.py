@@ -32,7 +32,7 @@ def store(session: Session, place: Path) -> Answer:
     be read, 4 the store failed.
     """
     from receipts.publish.imported import store as page
-    from receipts.store.kept import files_beside, kept_files
+    from receipts.store.evidence import files_beside, kept_files
     from receipts.workflows.collect import copy_all
     from receipts.workflows.export.source import source
     from receipts.workflows.export.store_import import import_store

@@ -14,7 +14,7 @@ from receipts.cli.verb import each, verb
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
-    from receipts.store.kept import KeptFiles
+    from receipts.store.evidence import KeptFiles
     from receipts.workflows.verify import Verified
 
 
@@ -57,7 +57,7 @@ def _chosen(
     session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int | None, *, every: bool
 ) -> Iterator[Verified]:
     """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
-    from receipts.store.kept import kept_files
+    from receipts.store.evidence import kept_files
     from receipts.workflows.verify import verify, verify_all
 
     def checked(items: Iterable[Parsed], kept: KeptFiles | None) -> Iterator[Verified]:

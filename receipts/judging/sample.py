@@ -35,7 +35,7 @@ def unspoilt(path: str, tainted: Collection[str], kind: Taint) -> bool:
     """Whether the offenses of a launch leave a kind of metric alone: it is on its path, and neither `all` nor that kind
     is tainted.
 
-    What is spoilt is invalid for that metric wherever it is looked at. In SQL: `receipts.store.query.samples`.
+    What is spoilt is invalid for that metric wherever it is looked at. In SQL: `receipts.store.entries`.
     """
     return path != "left" and not concerns(tainted, kind)
 

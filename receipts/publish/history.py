@@ -16,7 +16,7 @@ from receipts.publish.words import words
 if TYPE_CHECKING:
     from receipts.questions.history.line import History, LineChange
     from receipts.questions.history.watch import Watched
-    from receipts.store.history.incidents import Incident, IncidentEvent
+    from receipts.store.decisions import Incident, IncidentEvent
 
 say = words("history")
 

@@ -21,8 +21,8 @@ from receipts.publish.page import (
 )
 
 if TYPE_CHECKING:
-    from receipts.store.integrity.merkle import ProofStep
-    from receipts.store.integrity.seals import Seal
+    from receipts.store.merkle import ProofStep
+    from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit
     from receipts.workflows.checkpoints import Continued
     from receipts.workflows.revalidate import Rejudged, Tally

@@ -14,7 +14,7 @@ from receipts.axes.shape import Description, ShapeKey
 from receipts.judging.envelope import SHAPE, Grade, grade
 
 if TYPE_CHECKING:
-    from receipts.store.query.shapes import ShapeOutcomes
+    from receipts.store.query.outcomes import ShapeOutcomes
 
 GRADES: Final[tuple[Grade, ...]] = ("validated", "repeated", "peak")
 Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.envelope.SHAPE`

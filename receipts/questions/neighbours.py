@@ -21,7 +21,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
-    from receipts.store.query.neighbours import Neighbour
+    from receipts.store.query.axis_index import Neighbour
 
 MOST: Final = 10  # configurations of one axis that are compared, the newest
 Progress = Callable[[int, int], None]

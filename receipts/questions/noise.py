@@ -301,7 +301,7 @@ def _entries(store: Store, wanted: Mapping[str, object], most: int, until: datet
     Those that have these values in these columns, and that are samples of the rate.
     """
     from receipts.store import Condition, Filters
-    from receipts.store.query.samples import conditions as unspoilt
+    from receipts.store.entries import unspoiled_conditions as unspoilt
 
     alike = {**wanted, "outcome": "ok", "provenance": "measured", "rate_source": "steps"}
     # A value is no pattern, whatever signs it has: `A100 [80GB]` is an accelerator.

@@ -11,7 +11,7 @@ from anyio import to_thread
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.publish.json_text import json_text
 from receipts.serve.operation import Call, Reply
-from receipts.store.kept import VARIABLE, kept_files
+from receipts.store.evidence import VARIABLE, kept_files
 
 
 async def kept(call: Call) -> Reply:

@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from typing import Final
 
 from receipts.receipt.load import MAX_BYTES
-from receipts.store.kept import MOST_BYTES
+from receipts.store.evidence import MOST_BYTES
 
 THREADS: Final = 8  # requests that work at once; the others wait
 _WBITS: Final = 31  # gzip alone

@@ -21,7 +21,7 @@ from receipts.serve.sites import LOCAL
 from receipts.serve.writer import Writer
 from receipts.store import Store as Opened
 from receipts.store.database import Database
-from receipts.store.query.counts import FacetCounts, counts, state
+from receipts.store.query.reports import FacetCounts, facet_counts, store_state
 from receipts.store.tokens import PREFIX, Token, Tokens
 
 if TYPE_CHECKING:
@@ -94,18 +94,18 @@ class Server:
 
         Who asks waits a moment for it, and is then given what was made last.
         """
-        return self._cache.get(name, state(self.opened.database), make)
+        return self._cache.get(name, store_state(self.opened.database), make)
 
     def _floors(self) -> Floors:
         """Noise floors of the present state of the store, which requests share: reading one takes 0.2 s."""
-        now = state(self.opened.database)
+        now = store_state(self.opened.database)
         if self._floors_of[0] != now:
             self._floors_of = (now, {})
         return self._floors_of[1]
 
     def counts(self) -> FacetCounts:
         """How many receipts stand, by lane, status and outcome."""
-        return self.cached("counts", lambda: counts(self.opened.database))
+        return self.cached("counts", lambda: facet_counts(self.opened.database))
 
     def frontier(self) -> list[dict[str, Any]]:
         """The rows of the frontier."""

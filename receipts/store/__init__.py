@@ -6,15 +6,14 @@ added. See `tables` for the schema, `schema` for making, upgrading and checking 
 
 from __future__ import annotations
 
+from receipts.store.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
+from receipts.store.decisions import Decision, Pin, Quote
 from receipts.store.entries import Entry
-from receipts.store.history.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
-from receipts.store.history.decisions import Decision, Quote
-from receipts.store.history.pins import Pin
-from receipts.store.history.verdicts import StoredVerdict
-from receipts.store.history.withdrawals import Supersession
 from receipts.store.query.lists import Condition, Filters, ListPlan, condition
 from receipts.store.store import Store, open_store
-from receipts.store.write.submission import Prepared, Submitted, prepare
+from receipts.store.submission import Prepared, Submitted, prepare
+from receipts.store.verdicts import StoredVerdict
+from receipts.store.withdrawals import Supersession
 
 __all__ = [
     "Condition",

@@ -1,21 +1,271 @@
-"""An open store's connection: one transaction a question, one a change."""
+"""An open store's database: engines, transactions that wait instead of failing, and errors in words.
+
+A question is one transaction, and so is a change. `Database` is the connection that every part of a store shares;
+`Repository`, `reads` and `writes` turn functions of a connection into methods of a store.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import random
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from pathlib import Path
+from shlex import quote
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from receipts.base.environment import Actor, this_process
+from receipts.base.errors import StoreError, Unreachable, UsageError
+from receipts.emit.files import file_mode
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import driver_errors, reading, snapshot, write
+from receipts.store.sql.sqlite import BEGIN, BUSY_SECONDS, WRITES, is_busy
+from receipts.store.sql.statement import run
 
 T = TypeVar("T")
+ATTEMPTS: Final = 12
+# A commit that finds so many pages in the log copies them into the file, while its submit waits. At SQLite's 1,000 that
+# is every hundredth submit; the log is on the disk in any case, and 16 MB of it are read in a moment.
+_CHECKPOINT_PAGES: Final = 4000
+_MAGIC: Final = b"SQLite format 3\0"
+# A job that has ended does not wait for minutes on a network that drops what it sends; the URL may say otherwise.
+_PATIENCE: Final = {
+    "connect_timeout": 10,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+    "options": f"-c lock_timeout={BUSY_SECONDS}s",
+}
+_NOWHERE: Final = logging.NullHandler()
+# PostgreSQL: serialization_failure, deadlock_detected, unique_violation, lock_not_available.
+_AGAIN = ("40001", "40P01", "23505", "55P03")
+
+
+def connect(address: Address) -> Engine:
+    """An engine on a store that exists. Connections are made when they are needed."""
+    if address.file is None:
+        # The driver logs what follows from an error, which nobody needs: the error itself is reported.
+        logging.getLogger("psycopg").addHandler(_NOWHERE)
+        patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
+        return create_engine(address.url, pool_size=2, connect_args=patience)
+    _refuse_other_file(address.file)
+    return _sqlite(address.file)
+
+
+@contextmanager
+def opened(address: Address) -> Iterator[Engine]:
+    """An engine on a store that exists, for as long as the block lasts; what its driver raises is a StoreError."""
+    engine = connect(address)
+    try:
+        with driver_errors(address):
+            yield engine
+    finally:
+        engine.dispose()
+
+
+def _refuse_other_file(file: Path) -> None:
+    """SQLite takes a file of a few bytes for an empty database and would write over it."""
+    try:
+        with file.open("rb") as stream:
+            start = stream.read(len(_MAGIC))
+    except OSError:
+        return  # SQLite says what is wrong with it, or makes it
+    if start and start != _MAGIC:
+        raise StoreError(f"{file}: {_SQLITE['not a database']}")
+
+
+def _sqlite(file: Path) -> Engine:
+    import sqlite3
+
+    place, writable = _place(file)
+
+    def open_file() -> sqlite3.Connection:
+        _make_private(file)
+        opened = sqlite3.connect(
+            place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            if writable:
+                opened.execute("PRAGMA synchronous = FULL")
+                opened.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            opened.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error:  # a damaged file
+            opened.close()
+            raise
+        return opened
+
+    engine = create_engine("sqlite://", creator=open_file, poolclass=QueuePool)
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(WRITES)
+        run(connection, BEGIN[bool(writes)])
+
+    return engine
+
+
+def _make_private(file: Path) -> None:
+    """Make an empty file with the mode that it shall have; the files that SQLite makes beside it take it too."""
+    with suppress(OSError):  # it is there, or SQLite says better why it cannot be
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        file.chmod(file_mode(file.parent))
+
+
+def _place(file: Path) -> tuple[str, bool]:
+    """SQLite's URI for a file, and whether it may be written.
+
+    In a folder that may not be written SQLite cannot make the files that a reader of a WAL shares with writers; where
+    no WAL is left either nobody writes, and the file can be read as it lies.
+    """
+    from urllib.parse import quote
+
+    uri = f"file:{quote(str(file))}"
+    if not file.exists():
+        return uri, True
+    effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+    if os.access(file, os.W_OK, **effective) and os.access(file.parent, os.W_OK, **effective):
+        return f"{uri}?mode=rw", True
+    wal = file.with_name(f"{file.name}-wal")
+    return (f"{uri}?mode=ro" if wal.exists() and wal.stat().st_size else f"{uri}?immutable=1"), False
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads one state of the store."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads one state of the store, however long it takes and whatever is written meanwhile."""
+    with engine.connect() as connection:
+        connection = engine_of(engine).snapshot(connection)
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes all or nothing."""
+    with engine.connect().execution_options(**{WRITES: True}) as connection, connection.begin():
+        yield connection
+
+
+def write(engine: Engine, work: Callable[[Connection], T], *, together: bool = False) -> T:
+    """Run ``work`` in one transaction, and again where another writer came first; ``together`` as `Postgres.at_once`.
+
+    Up to `ATTEMPTS` times, and never again when `BUSY_SECONDS` have gone by: each time may have waited so long.
+    """
+    end = time.monotonic() + BUSY_SECONDS
+    for attempt in range(ATTEMPTS):
+        try:
+            with engine_of(engine).at_once(engine, writes=True) if together else writing(engine) as connection:
+                return work(connection)
+        except (IntegrityError, OperationalError) as error:
+            if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not _is_passing(error):
+                raise
+            # Two writers that wait equally long meet again.
+            time.sleep(random.uniform(0.5, 1.5) * 0.01 * 2 ** min(attempt, 6))
+    raise AssertionError("unreachable")
+
+
+def _is_passing(error: DBAPIError) -> bool:
+    """Whether the same work may succeed the next time."""
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return state in _AGAIN
+    return is_busy(error)
+
+
+@contextmanager
+def driver_errors(address: Address) -> Iterator[None]:
+    """Turn what a driver raises into a StoreError that says what to do; an argument that is no text is a UsageError."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{error.object!r} is not text, so it cannot name anything; write it in UTF-8") from None
+    except DBAPIError as error:
+        kind = Unreachable if _is_away(error, address) else StoreError
+        raise kind(f"{address}: {_sentence(error, address)}") from error
+
+
+# connection_exception, too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout,
+# lock_not_available.
+_LOCKED: Final = "55P03"
+_AWAY: Final = ("08", "53300", "57P01", "57P02", "57P03", "57P05", _LOCKED)
+# A server that answers, and would answer the same later. Before there is a connection psycopg has words and no code.
+_REFUSED: Final = (
+    *("authentication failed", "pg_hba.conf", "no password", "does not exist", "permission denied"),
+    *("not permitted to log in", "certificate", "not support SSL", "SSL negotiation", "SCRAM"),
+    *("invalid connection option", "unsupported frontend protocol"),
+)
+
+
+def _is_away(error: DBAPIError, address: Address) -> bool:
+    """Whether a server could not be reached, or was lost: the same may succeed when it is back."""
+    if address.file is not None or not isinstance(error, OperationalError | InterfaceError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_AWAY)
+    return not any(words in str(error.orig) for words in _REFUSED)
+
+
+# Until 0.2.0 the first schema may change under its number.
+EARLIER: Final = (
+    "the store was made by an earlier version before 0.2.0, and has other columns than this one.\n"
+    "With the version that wrote it: receipts export all.jsonl\n"
+    "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
+)
+_SQLITE = {
+    "not a database": "this is not an SQLite database; name another file with --store",
+    "readonly": "the store may only be read; ask for write permission on the file and its folder",
+    "read-only": "the store may only be read; ask for write permission on the file and its folder",
+    "disk is full": "the disk is full and nothing of this was stored; make room and do it again",
+    "disk I/O error": "the disk failed or is full and nothing of this was stored; check it and do it again",
+    "malformed": "the file is damaged; list where: receipts audit; then restore a backup: receipts restore FILE",
+    "unable to open": "the file cannot be opened; check the path and its permissions",
+    "no such column": EARLIER,
+    "has no column": EARLIER,
+    "NOT NULL constraint": EARLIER,
+    "no such table": EARLIER,
+    "locked": f"another process has held the store for more than {BUSY_SECONDS} s; wait, or find it with: fuser FILE",
+}
+
+
+def _sentence(error: DBAPIError, address: Address) -> str:
+    text = " ".join(str(error.orig).split())
+    if address.file:
+        sentence = next((sentence for part, sentence in _SQLITE.items() if part in text), text)
+        return sentence.replace("fuser FILE", f"fuser {quote(str(address.file))}")
+    state = getattr(error.orig, "sqlstate", None)
+    if state == _LOCKED:
+        what = f"another session has held the store for more than {BUSY_SECONDS} s"
+        return f"{what}; wait, or find it with: SELECT * FROM pg_stat_activity WHERE state = 'idle in transaction'"
+    if _is_away(error, address):
+        return f"the server cannot be reached ({text}); check the URL and that it runs"
+    if state is None and isinstance(error, OperationalError):
+        return f"the server refused ({text}); check user, password and database in the URL"
+    if state == "42501":
+        return f"the role may not do this ({text}); grant it, or use another role"
+    if state in ("42703", "42P01", "23502"):  # no such column or table, or one that nobody gives any more
+        return EARLIER
+    if state == "25006":
+        return "the store may only be read; connect to the primary server"
+    if state in ("53100", "53200"):
+        return f"the server has no room left and nothing of this was stored ({text})"
+    return text
+
+
 P = ParamSpec("P")
 
 

@@ -1,13 +1,18 @@
-"""The row of a receipt: what is lifted out of the document so that it can be looked up, and how it is read back."""
+"""The row of a receipt: what is lifted out of the document for look-ups, and how it is read back.
+
+Which launches are samples of a kind of metric follows from the columns that the first verdict fills: `unspoiled_rows`
+is the SQL of `receipts.judging.sample.unspoilt`; a test holds that they agree.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, literal, select
 
 from receipts import metrics
 from receipts.base.errors import InputError, NotFound, Problem
@@ -16,9 +21,46 @@ from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecide
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.receipt.accelerators import find_accelerator
-from receipts.store.query.samples import kinds_of, text_of
+from receipts.store.query.conditions import Condition
 from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, supersessions
+
+# Not null, so that an index passes spoilt launches by, however many they are.
+NO_TAINT: Final = Taint.NONE.value
+
+
+def taint_text(tainted: Collection[str]) -> str:
+    """Kinds of metric as the columns `tainted` and `undecided` hold them."""
+    return ",".join(kind.value for kind in Taint if kind in tainted and kind is not Taint.NONE) or NO_TAINT
+
+
+def taint_kinds(text: str) -> tuple[str, ...]:
+    """Kinds of metric that such a column names."""
+    return () if text == NO_TAINT else tuple(text.split(","))
+
+
+def _texts(kind: Taint) -> list[ColumnElement[str]]:
+    """Every text that names neither this kind nor `all`."""
+    others = [item for item in Taint if item not in (Taint.ALL, Taint.NONE, kind)]
+    sets = (some for count in range(len(others) + 1) for some in combinations(others, count))
+    return [literal(taint_text(some)) for some in sets]
+
+
+def unspoiled_rows(kind: Taint, row: Any = receipts) -> ColumnElement[bool]:
+    """Whether a launch is no invalid one for this kind of metric."""
+    return and_(row.c.tainted.in_(_texts(kind)), row.c.path_answer != literal("left"))
+
+
+def valid_rows(kind: Taint) -> ColumnElement[bool]:
+    """Whether, beside that, no question about it was open."""
+    return and_(receipts.c.undecided.in_(_texts(kind)), unspoiled_rows(kind))
+
+
+def unspoiled_conditions(kind: Taint) -> tuple[Condition, ...]:
+    """`unspoilt` as conditions of a list."""
+    names = (Taint.ALL, kind)
+    return (Condition("path_answer", "!=", "left"), *(Condition("tainted", "!=", f"*{name}*") for name in names))
+
 
 # Column → its path in the document. `list` takes either name.
 PATHS: Final[Mapping[str, str]] = {
@@ -123,7 +165,7 @@ class Entry(NamedTuple):
 
     def is_sample(self, kind: Taint) -> bool:
         """Whether no offence spoils that kind of metric, by the first verdict."""
-        return unspoilt(self.path_answer, kinds_of(self.tainted), kind)
+        return unspoilt(self.path_answer, taint_kinds(self.tainted), kind)
 
     @property
     def failure_type(self) -> str:
@@ -133,7 +175,7 @@ class Entry(NamedTuple):
     @property
     def rate_status(self) -> Status:
         """The status as far as rates go."""
-        return status_for(Taint.RATE, self.path_answer, kinds_of(self.tainted), kinds_of(self.undecided))
+        return status_for(Taint.RATE, self.path_answer, taint_kinds(self.tainted), taint_kinds(self.undecided))
 
 
 class VerdictColumns(NamedTuple):
@@ -180,8 +222,8 @@ def promoted(launch: Launch, answer: VerdictColumns, now: datetime) -> dict[str,
         id=parsed.id,
         status=answer.status,
         path_answer=answer.path,
-        tainted=text_of(answer.tainted),
-        undecided=text_of(answer.undecided),
+        tainted=taint_text(answer.tainted),
+        undecided=taint_text(answer.undecided),
         schema_version=parsed.receipt.schema_version,
         started=_utc(run.started, "run.started", parsed.source),
         finished=_utc(run.finished, "run.finished", parsed.source) if run.finished else None,
@@ -226,7 +268,7 @@ def standing(row: Any = receipts) -> ColumnElement[bool]:
     return ~exists().where(word.c.receipt == row.c.id, fell, ~exists().where(*back))
 
 
-def entries() -> Select[Any]:
+def select_entries() -> Select[Any]:
     """Every receipt's columns with the last word on whether it was withdrawn; `entry_of` reads a row of it."""
     last = (
         select(supersessions.c.successor, supersessions.c.seq)
@@ -245,7 +287,7 @@ def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entr
     wanted = list(numbers)
     if not wanted:
         return {}
-    query = entries().where(engine_of(connection).among(receipts.c.seq, wanted))
+    query = select_entries().where(engine_of(connection).among(receipts.c.seq, wanted))
     return {row.seq: row for row in map(entry_of, connection.execute(query))}
 
 
@@ -260,7 +302,7 @@ def entry_of(values: Sequence[Any]) -> Entry:
 
 def entries_with_ids(connection: Connection, ids: Iterable[str]) -> list[Entry]:
     """The rows of receipts by their ids, however many; what is not stored is left out."""
-    query = entries().where(engine_of(connection).among(receipts.c.id, list(ids)))
+    query = select_entries().where(engine_of(connection).among(receipts.c.id, list(ids)))
     return [entry_of(row) for row in connection.execute(query)]
 
 

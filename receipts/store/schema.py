@@ -16,9 +16,9 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
+from receipts.store.database import opened, reading, writing
 from receipts.store.sql import engine_of
-from receipts.store.sql.transactions import opened, reading, writing
-from receipts.store.sql.triggers import DELETABLE
+from receipts.store.sql.guards import DELETABLE
 from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:

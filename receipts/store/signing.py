@@ -14,7 +14,7 @@ from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.private import refuse_other_name
 from receipts.signing.public import PublicKey, read_public
 from receipts.store.database import By, Repository, reads, writes
-from receipts.store.tables.signing import envelopes, trusted_keys
+from receipts.store.tables.trust import envelopes, trusted_keys
 
 
 class TrustedKey(NamedTuple):

@@ -1,41 +1,83 @@
-"""The store: receipts as they came, what was said of them, and what rules may know of their neighbours."""
+"""The store: receipts as they came, what was stated of them, and what rules, comparisons and preflights ask of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import bindparam, select
 
+from receipts.axes.replicates import LaunchSettings
 from receipts.base.environment import Actor
 from receipts.base.errors import ConflictError, NoStore, NotFound
+from receipts.judging.facts import Facts
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store import schema
+from receipts.store import decisions as pin_rows
+from receipts.store import schema, verdicts, withdrawals
 from receipts.store.address import address
-from receipts.store.database import Database, Repository, reads, writes
+from receipts.store.database import Database, Repository, connect, driver_errors, reads, write, writes
+from receipts.store.decisions import Published
+from receipts.store.documents import unpacked_document
 from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
-from receipts.store.history import pins as pin_rows
-from receipts.store.history import verdicts, withdrawals
-from receipts.store.history.published import Published
-from receipts.store.packing import document
-from receipts.store.query import lists, names
+from receipts.store.evidence import kept_files
+from receipts.store.query import axis_index, lists, names, outcomes, replicates
+from receipts.store.query import axis_index as near
+from receipts.store.query import facts as facts_module
+from receipts.store.query.facts import SettingsOf
 from receipts.store.query.lists import Filters, Progress
-from receipts.store.query.store import Queries
 from receipts.store.signing import Signing
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.sql.transactions import connect, driver_errors, write
+from receipts.store.submission import Prepared, Submitted, prepare, take
 from receipts.store.tables import documents, receipts
-from receipts.store.write.submission import Prepared, Submitted, prepare, take
 
 if TYPE_CHECKING:
-    from receipts.store.integrity.inspection import Inspection
-    from receipts.store.integrity.seals import Seal
+    from receipts.store.inspection import Inspection
+    from receipts.store.seals import Seal
+
+
+class Queries(Repository):
+    """What rules, comparisons and preflights ask of a store."""
+
+    failed_before = reads(outcomes.failed_before)
+    same_signature = reads(outcomes.same_signature)
+    dominating = reads(outcomes.dominating)
+    ran_out = reads(outcomes.ran_out)
+    reached = reads(outcomes.reached_shapes)
+    reached_with = reads(facts_module.of_geometry)
+    failed_alike = reads(outcomes.failed_alike)
+    replicate_candidates = reads(replicates.replicate_candidates)
+    alike = reads(replicates.alike)
+    neighbours = reads(near.neighbours)
+    mixtures = reads(axis_index.mixtures)
+    line = reads(replicates.line_launches)
+    recent_lines = reads(replicates.recent_lines)
+    holds_lane = reads(near.holds_lane)
+
+    def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
+        """Facts for judging receipts, stored or not."""
+        with self.database.reading() as connection:
+            every = [group] if isinstance(group, Parsed) else group
+            return self._with_kept(facts_module.facts(connection, every, self.database.once), every)
+
+    def facts_of_new(self, group: Sequence[Parsed], settings: SettingsOf = LaunchSettings) -> list[Facts]:
+        """Facts for judging receipts that are about to be submitted, one for each; fewer questions than `facts`."""
+        with self.database.at_once() as connection:
+            known = facts_module.facts_of_new(connection, group, self.database.actor(connection), settings)
+        return [self._with_kept(item, [one]) for item, one in zip(known, group, strict=True)]
+
+    def _with_kept(self, facts: Facts, group: Sequence[Parsed]) -> Facts:
+        """The facts, with which of the listed files the store keeps; asked only for what a reader read."""
+        listed = {entry.sha256 for item in group for entry in item.receipt.evidence or () if entry.read}
+        kept = kept_files(self.database.address) if listed else None
+        return replace(facts, kept=kept.held(filter(None, listed))) if kept is not None else facts
+
 
 KEPT: Final = 1000  # parsed receipts, some 50 kB each
 _DOCUMENT: Final = SqlStatement(
@@ -129,7 +171,7 @@ class Store(Repository):
         if not rows:
             raise NotFound(f"there is no receipt {receipt_id[:12]}; see: receipts list")
         ((codec, body),) = rows
-        return document(codec, body, receipt_id).raw
+        return unpacked_document(codec, body, receipt_id).raw
 
     def get(self, text: str, *, repeated: bool = False) -> Parsed:
         """The one receipt that a text names, as `resolve` reads it."""
@@ -186,7 +228,7 @@ class Store(Repository):
     @contextmanager
     def inspect(self) -> Iterator[Inspection]:
         """Everything that it holds, in one state of it, for an audit."""
-        from receipts.store.integrity.inspection import Inspection
+        from receipts.store.inspection import Inspection
 
         with self.database.snapshot() as connection:
             yield Inspection(connection)
@@ -200,7 +242,7 @@ class Store(Repository):
 
         With ``every`` only if the last seal is older than that, or there is none.
         """
-        from receipts.store.integrity import seals as seal_module
+        from receipts.store import seals as seal_module
 
         if every is not None:
             with self.database.reading() as connection:

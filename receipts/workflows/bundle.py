@@ -14,8 +14,8 @@ from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
 from receipts.signing.note import Checkpoint, signed_checkpoint
 from receipts.signing.statement import statement
 from receipts.signing.verify import LOG, MANIFEST, VERDICT, pack, sha256
-from receipts.store.integrity import merkle
-from receipts.store.kept import kept_files
+from receipts.store import merkle
+from receipts.store.evidence import kept_files
 from receipts.workflows.checkpoints import difference, origin
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.signing.private import PrivateKey
     from receipts.store import Store
-    from receipts.store.kept import KeptFiles
+    from receipts.store.evidence import KeptFiles
 
 REPORT: Final = "report.json"
 MOST_EVIDENCE: Final = 64 * 1024 * 1024  # bytes of one file; a larger one is named and left out

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.base.errors import ConflictError, UsageError
 from receipts.base.units import counted
 from receipts.signing.note import Checkpoint, read_checkpoints, signed_checkpoint
-from receipts.store.integrity import merkle
+from receipts.store import merkle
 from receipts.workflows.audit.fault import RESTORE, Fault
 from receipts.workflows.log_places import log_place, without_secrets
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from receipts.base.errors import InputError, Problem
 from receipts.receipt import parse
 from receipts.receipt.parse import listed_digests
-from receipts.store.kept import KeptFile, KeptFiles, kept_files
+from receipts.store.evidence import KeptFile, KeptFiles, kept_files
 
 if TYPE_CHECKING:
     from receipts.store import Store

@@ -1,7 +1,7 @@
 """Revalidation: the present rule set over what is stored, with what flipped and why. Earlier verdicts stay.
 
 What was judged under the present rule set already is passed by, so that one that was interrupted goes on. What no seal
-holds, or contradicts the verdict before it, is judged again even so (`receipts.store.history.stale`): the database may
+holds, or contradicts the verdict before it, is judged again even so (`receipts.store.stale`): the database may
 hold verdicts that nobody judged. At the end everything is sealed.
 """
 
@@ -25,7 +25,7 @@ from receipts.workflows.submit.pipeline import judge_new
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.stale import LastComparison, LastVerdict, Stale
+    from receipts.store.stale import LastComparison, LastVerdict, Stale
 
 Kind = Literal["receipt", "comparison", "claim"]
 GOOD = ("valid", "accepted", "supported")
@@ -105,7 +105,7 @@ class Revalidation:
 
     @cached_property
     def _stale(self) -> Stale:
-        from receipts.store.history.stale import Scope, Stale
+        from receipts.store.stale import Scope, Stale
 
         return Stale(self.store, Scope(self.rulebook.rules.digest, VERSION, self.since))
 

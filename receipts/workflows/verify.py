@@ -21,7 +21,7 @@ from receipts.ingest.files import InputFile
 from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt.parse import intact
-from receipts.store.kept import kept_files
+from receipts.store.evidence import kept_files
 from receipts.workflows.journals import differences, part_of, short
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Parsed
     from receipts.store import Store
-    from receipts.store.kept import KeptFiles
+    from receipts.store.evidence import KeptFiles
 
 _MANY, _MOST_JOBS = 500, 16
 _BATCH: Final = 50  # receipts that a process reads at a time

@@ -68,7 +68,7 @@ def test_what_reads_the_documents_of_many_is_said_on_standard_error(
     three: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert three("list", "run.site!=nowhere").err == ""
-    monkeypatch.setattr("receipts.store.query.plan.COUNTED", 2)
+    monkeypatch.setattr("receipts.store.query.lists.COUNTED", 2)
     said = three("list", "run.site!=nowhere").err
     assert "scans 3 receipts and reads documents for run.site!=nowhere" in said
     assert three("list", "lane=cpu-torch").err == ""

@@ -24,9 +24,8 @@ from receipts.publish.report.week import Week, moment
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, open_store
-from receipts.store.query import samples
-from receipts.store.sql.transactions import reading
+from receipts.store import Filters, Store, entries, open_store
+from receipts.store.database import reading
 from receipts.store.tables import receipts
 from store_receipts import ready
 
@@ -76,12 +75,12 @@ def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:
             wanted = {name for name, found in known.items() if unspoilt(path_answer(found), tainted(found), kind)}
             assert 0 < len(wanted) < len(known)
             with reading(store.database.engine) as connection:
-                query = select(receipts.c.id).where(samples.unspoilt(kind))
+                query = select(receipts.c.id).where(entries.unspoiled_rows(kind))
                 assert set(connection.execute(query).scalars()) == wanted
-                valid = set(connection.execute(select(receipts.c.id).where(samples.valid(kind))).scalars())
+                valid = set(connection.execute(select(receipts.c.id).where(entries.valid_rows(kind))).scalars())
             rows = list(store.find(Filters(())))
             assert {row.id for row in rows if row.is_sample(kind)} == wanted
-            assert {row.id for row in store.find(Filters(samples.conditions(kind)))} == wanted
+            assert {row.id for row in store.find(Filters(entries.unspoiled_conditions(kind)))} == wanted
             decided = {name for name, found in known.items() if not concerns(undecided(found), kind)}
             assert valid == wanted & decided
             if kind is Taint.RATE:
@@ -91,7 +90,7 @@ def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:
 
 def test_every_set_of_kinds_is_read_back_as_it_was_written() -> None:
     sets = [kinds for count in range(len(KINDS) + 1) for kinds in itertools.combinations(KINDS, count)]
-    assert [samples.kinds_of(samples.text_of(kinds)) for kinds in sets] == sets
+    assert [entries.taint_kinds(entries.taint_text(kinds)) for kinds in sets] == sets
 
 
 def with_mfu(one: Parsed) -> Parsed:

@@ -23,9 +23,9 @@ from receipts.judging.witness import RECOMPUTE, lend
 from receipts.publish.report.reader import ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.query import related
+from receipts.store.database import reading
+from receipts.store.query import facts
 from receipts.store.sql.statement import run
-from receipts.store.sql.transactions import reading
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK
 
@@ -289,19 +289,19 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
 
 def test_of_many_witnesses_the_newest_are_read(store: Store) -> None:
     one = measured()
-    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(related.MOST_RELATED + 3)))
+    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(facts.MOST_RELATED + 3)))
     names = {"id": parsed(one).id, "launch": "measured"}
     with store.database.reading() as connection:
-        rows = related.WITNESSES.all(connection, names)
+        rows = facts.WITNESSES.all(connection, names)
     launches = [store.entry(row[0]).launch for row in rows]
-    assert launches == [f"profile {at:02}" for at in reversed(range(3, related.MOST_RELATED + 3))]
-    assert len(store.query.facts(parsed(one)).witnesses) == related.MOST_RELATED
+    assert launches == [f"profile {at:02}" for at in reversed(range(3, facts.MOST_RELATED + 3))]
+    assert len(store.query.facts(parsed(one)).witnesses) == facts.MOST_RELATED
 
 
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:
     looked_up = (
-        (related.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
-        (related.WITNESSED, {"target": "a", "id": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
+        (facts.WITNESSES, {"id": "a", "launch": "b"}, ("receipts_witness_for",)),
+        (facts.WITNESSED, {"target": "a", "id": "a"}, ("receipts_launch_generation_key", "receipts_id_key")),
     )
     with reading(store.database.engine) as connection:
         sqlite = connection.dialect.name == "sqlite"

@@ -288,7 +288,7 @@ def test_launches_are_grouped_by_the_index_as_by_their_documents(tmp_path: Path)
 def test_a_report_without_the_index_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     with_index = told(store)
-    monkeypatch.setattr("receipts.store.query.store.Queries.holds_lane", lambda *_: False)
+    monkeypatch.setattr("receipts.store.store.Queries.holds_lane", lambda *_: False)
     assert told(store).lanes == with_index.lanes
 
 

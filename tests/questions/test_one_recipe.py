@@ -36,7 +36,7 @@ from receipts.questions.neighbours import neighbours
 from receipts.questions.sweep import sweep
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
-from receipts.store.history.stale import LastComparison
+from receipts.store.stale import LastComparison
 from receipts.workflows.revalidate import Revalidation
 from thorough import unless_thorough
 

@@ -10,7 +10,7 @@ import pytest
 
 import report_store
 from receipts.serve.cache import Cache
-from receipts.store.query.counts import state
+from receipts.store.query.reports import store_state
 
 
 def test_a_visitor_goes_on_with_the_last_value_while_the_next_is_made() -> None:
@@ -54,12 +54,12 @@ def test_a_failure_is_raised_and_not_kept() -> None:
 def test_whatever_is_written_makes_another_state(tmp_path: Path) -> None:
     kept, *_, gone = report_store.everything()
     with report_store.fill(tmp_path / "store.sqlite", [kept, gone]) as store:
-        states = [state(store.database)]
+        states = [store_state(store.database)]
         store.published.decide(kept.id, "ship", "it holds")
-        states.append(state(store.database))
+        states.append(store_state(store.database))
         store.retract(kept.id, "the clock was wrong")
-        states.append(state(store.database))
+        states.append(store_state(store.database))
         store.purge(gone.id, "it names a person")
-        states.append(state(store.database))
-        assert state(store.database) == states[-1]
+        states.append(store_state(store.database))
+        assert store_state(store.database) == states[-1]
         assert len(set(states)) == 4

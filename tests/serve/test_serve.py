@@ -306,7 +306,7 @@ def test_claims_are_judged_and_added(client: TestClient) -> None:
 
 
 def test_a_file_of_evidence_is_kept_under_its_digest_alone(client: TestClient, server: Server) -> None:
-    from receipts.store.kept import kept_files
+    from receipts.store.evidence import kept_files
 
     raw = b"step 1: 0.8 s\n" * 1000
     digest = hashlib.sha256(raw).hexdigest()

@@ -17,15 +17,14 @@ from receipts.axes.configuration import configuration
 from receipts.axes.lane import Lane
 from receipts.questions.sides import asked
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, condition, open_store, prepare
+from receipts.store import Filters, Store, condition, documents, index, open_store, prepare
+from receipts.store import reindex as reindex_module
 from receipts.store.address import address
-from receipts.store.integrity import reindex as reindex_module
-from receipts.store.integrity.reindex import coverage, reindex
-from receipts.store.query import documents, plan, terms
-from receipts.store.query.neighbours import holds_all
-from receipts.store.sql.transactions import reading, writing
+from receipts.store.database import reading, writing
+from receipts.store.query import lists, terms
+from receipts.store.query.axis_index import holds_all
+from receipts.store.reindex import coverage, reindex
 from receipts.store.tables import axes, axis_values, configurations, placements
-from receipts.store.write import index
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
 from thorough import on_engines, unless_thorough
@@ -162,7 +161,7 @@ def test_the_newest_come_first_after_a_reindex_too(
     with writing(store.database.engine) as connection:
         for table in (axes, placements, configurations, axis_values):
             connection.execute(delete(table))
-    monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 8)
+    monkeypatch.setattr("receipts.store.reindex.WINDOW", 8)
     assert reindex(address(made_url), LANES).placed == 21
     # The last window holds four; those of one window are numbered in the order of their digests.
     assert {item for _, item in near(store, one, limit=4)} == {item.id for item in others[-4:]}
@@ -435,7 +434,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     before = rows(store)
     with writing(store.database.engine) as connection:
         connection.execute(delete(placements))
-    monkeypatch.setattr("receipts.store.integrity.reindex.WINDOW", 10)
+    monkeypatch.setattr("receipts.store.reindex.WINDOW", 10)
 
     def stop(done: int, _total: int) -> None:
         if done >= 20:
@@ -602,7 +601,7 @@ def test_the_first_few_of_many_are_the_beginning_of_the_whole_list(
     ]
     store.write([prepare(*judged(item)) for item in many])
     store.retract(many[0].id, "wrong")
-    orders: list[plan.Order] = ["newest", "oldest", "stored"]
+    orders: list[lists.Order] = ["newest", "oldest", "stored"]
     for number, texts in enumerate(FEW_OF_MANY):
         asked, order = tuple(map(condition, texts)), orders[number % 3]
         whole = [row.id for row in store.find(Filters(asked, order=order))]

@@ -18,7 +18,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
-from receipts.store.sql.transactions import connect, reading, writing
+from receipts.store.database import connect, reading, writing
 from receipts.store.tables import documents, metadata, origins
 from receipts.store.transfer import backup as module
 from receipts.store.transfer.backup import backup, restore

@@ -13,7 +13,7 @@ import pytest
 
 from receipts.base.errors import ReceiptsError, StoreError, UsageError
 from receipts.store.address import address
-from receipts.store.kept import LIMIT, files_beside, kept_files
+from receipts.store.evidence import LIMIT, files_beside, kept_files
 from thorough import unless_thorough
 
 KILLS = unless_thorough(20, 300)

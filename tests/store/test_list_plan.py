@@ -13,14 +13,13 @@ from sqlalchemy import Connection
 
 from receipts.receipt import Parsed
 from receipts.store import Entry, Filters, Store, condition, open_store, prepare
+from receipts.store.database import reading
+from receipts.store.documents import value_of
 from receipts.store.query import lists
-from receipts.store.query import plan as plan_module
-from receipts.store.query.columns import ColumnTest, column_of, path_of
+from receipts.store.query import lists as plan_module
 from receipts.store.query.conditions import Condition, meets
-from receipts.store.query.documents import value_of
-from receipts.store.query.plan import AXES, COUNTED, FIRST, PAGE, SCANNED, ListPlan, Order, counted, plan_list
-from receipts.store.query.terms import resolve
-from receipts.store.sql.transactions import reading
+from receipts.store.query.lists import AXES, COUNTED, FIRST, PAGE, SCANNED, ListPlan, Order, counted, plan_list
+from receipts.store.query.terms import ColumnTest, column_of, path_of, resolve_terms
 from store_receipts import judged, parsed
 from thorough import unless_thorough
 
@@ -189,7 +188,7 @@ def test_what_is_common_is_looked_for_among_the_newest_and_then_in_its_index(
 
 def test_a_scan_reads_the_rows_of_those_alone_that_meet_its_conditions(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "receipts.db")) as store, reading(store.database.engine) as connection:
-        terms = resolve(connection, tuple(map(condition, ("lane=cpu-torch", "outcome=oom", "mfu>0.1"))))
+        terms = resolve_terms(connection, tuple(map(condition, ("lane=cpu-torch", "outcome=oom", "mfu>0.1"))))
         (page,) = lists._pages(connection, terms, plan_list({}, 1), {}, "newest", None)
         compiled = page.rows.compile(connection, compile_kwargs={"literal_binds": True})
         (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}").all()

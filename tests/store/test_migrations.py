@@ -15,7 +15,7 @@ from receipts.base.environment import bundled_folder
 from receipts.base.errors import StoreError
 from receipts.store import open_store, schema
 from receipts.store.address import address
-from receipts.store.sql.transactions import connect
+from receipts.store.database import connect
 from receipts.store.tables import HEAD, metadata
 
 pytestmark = pytest.mark.slow

@@ -11,12 +11,11 @@ from sqlalchemy import literal, text, update
 
 from receipts.axes.configuration import Configuration, configuration
 from receipts.receipt import Parsed
-from receipts.store import Store, open_store
-from receipts.store.query import mixtures as between
-from receipts.store.query import neighbours
-from receipts.store.sql.transactions import reading, writing
+from receipts.store import Store, index, open_store
+from receipts.store.database import reading, writing
+from receipts.store.query import axis_index
+from receipts.store.query import axis_index as between
 from receipts.store.tables import configurations
-from receipts.store.write import index
 from store_receipts import RULEBOOK, judged, parsed
 
 AXES = {"numerics__learning_rate": (1, 2), "batch__micro_batch": (8, 4), "model__depth": (8, 16)}
@@ -152,7 +151,7 @@ def test_every_look_up_is_one_in_an_index(store: Store) -> None:
         postgres = connection.dialect.name == "postgresql"
         if postgres:
             connection.execute(text("SET enable_seqscan = off"))
-        for lookup in (between._OF_DIGEST, neighbours._LAUNCHES, index.NUMBERS, between._VALUES):
+        for lookup in (between._OF_DIGEST, axis_index._LAUNCHES, index.NUMBERS, between._VALUES):
             query = lookup.of([literal(1) for _ in lookup.key]).params(most=1)
             sql = query.compile(dialect=connection.dialect, compile_kwargs={"literal_binds": True})
             rows = connection.execute(text(f"EXPLAIN {'' if postgres else 'QUERY PLAN '}{sql}")).all()

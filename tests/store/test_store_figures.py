@@ -11,7 +11,7 @@ import pytest
 from receipts.base.errors import UsageError
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.query.conditions import meets
-from receipts.store.query.plan import Order
+from receipts.store.query.lists import Order
 from store_receipts import ready
 
 pytestmark = pytest.mark.slow

@@ -11,8 +11,8 @@ import pytest
 
 from receipts.base.errors import StoreError, Unreachable
 from receipts.receipt import Document
-from receipts.store import open_store
-from receipts.store.sql import sqlite, transactions
+from receipts.store import database, open_store
+from receipts.store.sql import sqlite
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, raw
 
@@ -34,9 +34,9 @@ def _locked(url: str) -> Iterator[None]:
 def test_a_locked_store_is_given_up_and_takes_the_same_document_later(
     made_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transactions, "BUSY_SECONDS", 1)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 1)
     monkeypatch.setattr(sqlite, "BUSY_SECONDS", 1)
-    monkeypatch.setitem(transactions._PATIENCE, "options", "-c lock_timeout=1s")
+    monkeypatch.setitem(database._PATIENCE, "options", "-c lock_timeout=1s")
     document = Document(raw(), "run.json")
     kind = Unreachable if made_url.startswith("postgresql") else StoreError
     with open_store(made_url) as store:

@@ -14,11 +14,11 @@ from receipts.base.errors import NotFound, UsageError
 from receipts.judging.facts import ReachedShape
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, ListPlan, Store, Submitted, condition, open_store
-from receipts.store.query import documents as documents_module
+from receipts.store import documents as documents_module
+from receipts.store.database import reading
 from receipts.store.query import facts, lists
-from receipts.store.query.terms import Terms, resolve
+from receipts.store.query.terms import Terms, resolve_terms
 from receipts.store.sql.statement import run
-from receipts.store.sql.transactions import reading
 from store_receipts import RULEBOOK, parsed, ready
 
 
@@ -66,7 +66,7 @@ def test_a_beginning_of_several_ids_names_none_and_lists_them(store: Store) -> N
     made = put(store)
     from sqlalchemy import insert
 
-    from receipts.store.sql.transactions import writing
+    from receipts.store.database import writing
     from receipts.store.tables import receipts
 
     with writing(store.database.engine) as connection:
@@ -355,7 +355,7 @@ def test_a_condition_of_many_values_is_one_that_a_server_takes(store: Store) -> 
     for number in range(3):
         put(store, run__label=str(number), numerics__learning_rate=number)
     with reading(store.database.engine) as connection:
-        (term,) = resolve(connection, (condition("numerics.learning_rate>0"),)).axes
+        (term,) = resolve_terms(connection, (condition("numerics.learning_rate>0"),)).axes
         many = term._replace(values=term.values | set(range(10**6, 10**6 + 40_000)))
         (query,) = lists._leads(connection, Terms((), (many,), ())).values()
         assert len(connection.execute(query).all()) == 2

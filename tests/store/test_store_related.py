@@ -11,9 +11,9 @@ from sqlalchemy.exc import IntegrityError
 
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
+from receipts.store.database import reading, write
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement, run
-from receipts.store.sql.transactions import reading, write
 from receipts.store.tables import receipts
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, parsed, raw, ready

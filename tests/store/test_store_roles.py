@@ -19,7 +19,7 @@ from receipts.base.errors import StoreError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.sql.roles import quoted, statements
+from receipts.store.sql.guards import quoted_name, role_statements
 from receipts.store.tables import metadata, rules_of
 from receipts.workflows.submit import submit
 from store_receipts import publish, raw
@@ -46,16 +46,16 @@ def urls(postgres_store: str) -> Iterator[Urls]:
     engine = create_engine(postgres_store)
     for _ in range(2):  # they can be run again
         with engine.begin() as connection:
-            for statement in statements(*names):
+            for statement in role_statements(*names):
                 connection.exec_driver_sql(statement)
     with engine.begin() as connection:
         for name in names:
-            connection.exec_driver_sql(f"ALTER ROLE {quoted(name)} LOGIN")
+            connection.exec_driver_sql(f"ALTER ROLE {quoted_name(name)} LOGIN")
     yield Urls(postgres_store, *(postgres_store.replace("receipts@", f"{name.replace(' ', '%20')}@") for name in names))
     with engine.begin() as connection:
         for name in names:
-            connection.exec_driver_sql(f"DROP OWNED BY {quoted(name)}")
-            connection.exec_driver_sql(f"DROP ROLE {quoted(name)}")
+            connection.exec_driver_sql(f"DROP OWNED BY {quoted_name(name)}")
+            connection.exec_driver_sql(f"DROP ROLE {quoted_name(name)}")
     engine.dispose()
 
 
@@ -195,6 +195,6 @@ def test_the_command_prints_sql_that_names_every_table(shell: Shell) -> None:
     assert "rolname = 'it''s'" in said.out
     assert all(line.endswith(";") for line in said.lines)
     assert shell("db", "roles", "--json").json == list(
-        statements("receipts_submitter", "receipts_decider", "receipts_reader")
+        role_statements("receipts_submitter", "receipts_decider", "receipts_reader")
     )
     assert shell("db", "roles", "--reader", "").code == 2

@@ -15,12 +15,10 @@ from sqlalchemy import func, select, text
 
 import merkle_proofs
 from receipts.judging.verdict import ReceiptVerdict
-from receipts.store import Store, open_store
+from receipts.store import Store, merkle, open_store
 from receipts.store.address import address
-from receipts.store.integrity import merkle
-from receipts.store.integrity.leaves import KINDS
-from receipts.store.integrity.seals import Seal, all_seals, held, seal
-from receipts.store.sql.transactions import connect, reading, writing
+from receipts.store.database import connect, reading, writing
+from receipts.store.seals import KINDS, Seal, all_seals, held, seal
 from receipts.store.tables import erased
 from receipts.store.transfer.backup import backup, restore
 from store_receipts import publish, ready, sign

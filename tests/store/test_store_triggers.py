@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.sql.transactions import connect, writing
+from receipts.store.database import connect, writing
 
 
 def _run(url: str, *statements: str) -> None:

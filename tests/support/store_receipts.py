@@ -15,7 +15,7 @@ from receipts.receipt import Document, Parsed, parse
 from receipts.signing.envelope import Signature
 from receipts.signing.public import PublicKey
 from receipts.store import NewClaim, Store
-from receipts.store.history.incidents import IncidentEvent
+from receipts.store.decisions import IncidentEvent
 
 BASE = Path(__file__).parents[1] / "cases" / "base.json"
 RULEBOOK = Rulebook()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from receipts.store.address import address
-from receipts.store.sql.transactions import connect
+from receipts.store.database import connect
 
 
 def tamper(url: str, *statements: str) -> None:

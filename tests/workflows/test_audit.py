@@ -16,7 +16,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.signing import verify
 from receipts.store import Store, open_store
-from receipts.store.packing import pack
+from receipts.store.documents import pack
 from receipts.workflows.audit import Audit, audit
 from receipts.workflows.submit import submit
 from store_receipts import publish
@@ -244,7 +244,7 @@ def test_a_missing_trigger_is_found(store: Store) -> None:
     tamper(store.url, "DELETE FROM quotes WHERE seq = 77")
     assert _found(store) == []
     from receipts.store.address import address
-    from receipts.store.sql.transactions import connect
+    from receipts.store.database import connect
 
     engine = connect(address(store.url))
     with engine.begin() as connection:

@@ -17,8 +17,8 @@ from receipts.signing import verify
 from receipts.signing.envelope import read_envelope
 from receipts.signing.note import read_checkpoints
 from receipts.signing.public import read_public_file
-from receipts.store.integrity import merkle
-from receipts.store.kept import files_beside
+from receipts.store import merkle
+from receipts.store.evidence import files_beside
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

@@ -23,7 +23,7 @@ from export_stores import content, fill, in_order, put, rows_of, take, write
 from receipts.base.errors import InputError, StoreError, UsageError
 from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.history.stale import Scope, Stale
+from receipts.store.stale import Scope, Stale
 from receipts.store.transfer.export import Snapshot
 from receipts.workflows.audit import audit
 from receipts.workflows.export.datasets import ORDER, datasets

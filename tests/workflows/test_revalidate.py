@@ -17,8 +17,8 @@ from receipts.judging.compare import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store, open_store
-from receipts.store.packing import CODEC, pack
-from receipts.store.sql.transactions import writing
+from receipts.store.database import writing
+from receipts.store.documents import CODEC, pack
 from receipts.store.tables import subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.revalidate import Rejudged, Revalidation, Tally
@@ -207,7 +207,7 @@ def test_only_what_was_asked_for_is_judged(store: Store, tmp_path: Path) -> None
 def test_one_that_was_interrupted_goes_on_where_it_was(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from receipts.store.history import stale
+    from receipts.store import stale
 
     monkeypatch.setattr(stale, "AT_ONCE", 2)
     other = _rules(tmp_path, "nobody")

@@ -101,7 +101,7 @@ def _told(text: str) -> StoreError:
     import psycopg
     from sqlalchemy.exc import OperationalError
 
-    from receipts.store.sql.transactions import driver_errors
+    from receipts.store.database import driver_errors
 
     with pytest.raises(StoreError) as found, driver_errors(address(AWAY)):
         raise OperationalError("SELECT", None, psycopg.OperationalError(f"connection failed: FATAL:  {text}"))

@@ -28,7 +28,7 @@ from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.query.mixtures import Between
+    from receipts.store.query.axis_index import Between
 
 MOST_BEYOND: Final = 6  # axes up to which values are looked for that neither side has
 Progress = Callable[[int], None]

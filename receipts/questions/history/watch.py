@@ -15,7 +15,7 @@ from receipts.questions.history.line import History, LineChange, history
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.history.incidents import Incident, IncidentEvent
+    from receipts.store.decisions import Incident, IncidentEvent
 
 FEWEST_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
 NEAR: Final = 2  # launches by which a later run of watch may place the same change elsewhere
@@ -92,7 +92,7 @@ def close(store: Store, name: str, reason: str) -> Incident:
 
 
 def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
-    from receipts.store.history.incidents import IncidentEvent
+    from receipts.store.decisions import IncidentEvent
 
     place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
     name = hashlib.sha256(place.encode()).hexdigest()[:12]
@@ -102,7 +102,7 @@ def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
 
 
 def _closing(item: Incident, reason: str) -> IncidentEvent:
-    from receipts.store.history.incidents import IncidentEvent
+    from receipts.store.decisions import IncidentEvent
 
     return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, {}, reason, item.owner)
 

@@ -12,7 +12,7 @@ from receipts.publish.readings import number
 from receipts.serve.cursor import page as page_of
 from receipts.serve.operation import Call
 from receipts.serve.pages.view import RATE, ROWS, View, moment, url
-from receipts.store.query.counts import NAMES
+from receipts.store.query.reports import FACETS
 
 if TYPE_CHECKING:
     from receipts.store import Entry as Stored
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 def runs(call: Call) -> View:
     """Stored receipts by conditions, folded by configuration; two that are ticked are compared, more swept."""
     text = call.request.query_params.get("q", "")
-    conditions = [f"{name}={value}" for name in NAMES if (value := call.request.query_params.get(name))]
+    conditions = [f"{name}={value}" for name in FACETS if (value := call.request.query_params.get(name))]
     rows, following = page_of(
         call.store.opened,
         [*text.split(), *conditions],
         limit=ROWS,
         cursor=call.request.query_params.get("cursor") or None,
     )
-    chosen = [(name, value) for name in ("q", *NAMES) if (value := call.request.query_params.get(name))]
+    chosen = [(name, value) for name in ("q", *FACETS) if (value := call.request.query_params.get(name))]
     held = call.server.counts()
     filters = [
         (

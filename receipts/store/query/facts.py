@@ -1,21 +1,28 @@
-"""What rules may know of the other receipts in the store, fetched for them as values."""
+"""What rules may know of the other receipts in the store, fetched for them as values.
+
+Receipts related to one are its witnesses, those that it witnesses, the launch that it resumed, launches that started
+on its host at its instant, and earlier failures of its signature.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     ScalarSelect,
     Select,
+    and_,
+    bindparam,
     func,
     literal,
+    or_,
     select,
     tuple_,
 )
@@ -23,19 +30,79 @@ from sqlalchemy import (
 from receipts.axes.replicates import LaunchSettings
 from receipts.axes.shape import ShapeKey
 from receipts.base.environment import same_principal
-from receipts.judging.facts import Facts, ReachedShape
+from receipts.judging.facts import Facts, ReachedShape, exact_start
 from receipts.judging.witness import side_of
 from receipts.receipt import Parsed, parse_again
-from receipts.store.entries import cut, safe
-from receipts.store.packing import document
-from receipts.store.query import related
-from receipts.store.query.shapes import SIZE, counted, given, of_kind, spread
-from receipts.store.query.signatures import earlier
-from receipts.store.sql import engine_of
-from receipts.store.sql.lookup import Lookup
+from receipts.store.documents import unpacked_document
+from receipts.store.entries import cut, safe, standing
+from receipts.store.index import values_of
+from receipts.store.query.outcomes import SIZE, ask_earlier_failures, counted, earlier_failures, given, of_kind, spread
+from receipts.store.sql import Lookup, engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
-from receipts.store.tables import axis_values, placements, receipts, supersessions
-from receipts.store.write.index import values_of
+from receipts.store.tables import axis_values, documents, placements, receipts, supersessions
+
+Relation = Literal["witnesses", "failures", "resumed", "at_once"]
+# Related documents that are read for one receipt, the newest: each is parsed.
+MOST_RELATED: Final = 20
+_OWN: Final = receipts.alias("own")
+
+
+def _related_documents(*conditions: ColumnElement[bool]) -> SqlStatement:
+    """Id, packed document and submitter of each related receipt, newest first, and the receipt's own submitter.
+
+    The newest are chosen before any document is read. They are numbered and not limited: with a limit PostgreSQL may
+    walk all receipts from the newest.
+    """
+    place = func.row_number().over(order_by=receipts.c.seq.desc()).label("place")
+    newest = select(receipts.c.seq, place).where(*conditions).subquery("newest")
+    return SqlStatement(
+        select(
+            receipts.c.id, documents.c.codec, documents.c.body, receipts.c.actor, _own_column(_OWN.c.actor).label("own")
+        )
+        .select_from(newest)
+        .join(receipts, receipts.c.seq == newest.c.seq)
+        .join(documents, documents.c.receipt == newest.c.seq)
+        .where(newest.c.place <= MOST_RELATED)
+        .order_by(newest.c.seq.desc())
+    )
+
+
+def _own_column(column: ColumnElement[Any]) -> Any:
+    return select(column).where(_OWN.c.id == bindparam("id")).scalar_subquery()
+
+
+WITNESSES: Final = _related_documents(receipts.c.witness_for.in_((bindparam("id"), bindparam("launch"))), standing())
+WITNESSED: Final = _related_documents(
+    or_(receipts.c.id == bindparam("target"), and_(receipts.c.launch == bindparam("target"), standing()))
+)
+AT_ONCE: Final = _related_documents(
+    receipts.c.started == bindparam("started"),
+    receipts.c.host == bindparam("host"),
+    receipts.c.launch != bindparam("launch"),
+    receipts.c.seq
+    < func.coalesce(_own_column(_OWN.c.seq), 2**62),  # what came first is not changed by what comes later
+    standing(),
+)
+
+
+def related_questions(item: Parsed, settings: LaunchSettings) -> Iterator[tuple[Relation, Ask]]:
+    """What to ask about a receipt with these settings; `signatures.earlier` reads the rows of failures.
+
+    One look-up of witnesses: a witness shows its own path, and no other is asked to witness it.
+    """
+    run, names = item.receipt.run, {"id": item.id, "launch": safe(item.receipt.run.launch)}
+    if run.witness_for is None:
+        yield "witnesses", (WITNESSES, names)
+    else:
+        yield "witnesses", (WITNESSED, {"id": item.id, "target": safe(run.witness_for)})
+    if run.resumed_from is not None:
+        yield "resumed", (WITNESSED, {"id": item.id, "target": safe(run.resumed_from)})
+    if exact_start(item):
+        yield "at_once", (AT_ONCE, {**names, "started": run.started, "host": safe(run.host)})
+    failures = ask_earlier_failures(item, settings)
+    if failures is not None:
+        yield "failures", failures
+
 
 FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
@@ -75,7 +142,7 @@ def facts_of_new(
             now=now,
             asked=True,
             shapes=shapes[kinds[item.id]],
-            failures=tuple(earlier(known.get((item.id, "failures"), ()))),
+            failures=tuple(earlier_failures(known.get((item.id, "failures"), ()))),
         )
         for item in group
     ]
@@ -91,7 +158,7 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     known, _ = _related_rows(connection, group, decided)
     lanes = {item.receipt.run.lane for item in group}
     kinds = dict.fromkeys((lane, decided[item.id].shape) for lane in lanes for item in group if len(lanes) == 1)
-    failures = (failure for item in group for failure in earlier(known.get((item.id, "failures"), ())))
+    failures = (failure for item in group for failure in earlier_failures(known.get((item.id, "failures"), ())))
     known_facts = Facts(
         superseded=_superseded(connection, group),
         shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
@@ -107,7 +174,7 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
 
 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
-Known = Mapping[tuple[str, related.About], Sequence[Row]]  # what is stored around receipts, by id and what was asked
+Known = Mapping[tuple[str, Relation], Sequence[Row]]  # what is stored around receipts, by id and what was asked
 
 
 def _related_rows(
@@ -119,7 +186,7 @@ def _related_rows(
     end: bool = False,
 ) -> tuple[Known, list[list[Row]]]:
     """What is stored around receipts, and the rows of further questions, in one round trip."""
-    asks = {(item.id, about): ask for item in group for about, ask in related.questions(item, settings[item.id])}
+    asks = {(item.id, about): ask for item in group for about, ask in related_questions(item, settings[item.id])}
     rows = engine_of(connection).together(connection, [*further, *asks.values()], end=end)
     return dict(zip(asks, rows[len(further) :], strict=True)), rows[: len(further)]
 
@@ -162,7 +229,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
 
 def _parsed(row: Row) -> Parsed:
     receipt_id, codec, body, *_ = row
-    return parse_again(document(codec, body, receipt_id))
+    return parse_again(unpacked_document(codec, body, receipt_id))
 
 
 def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.base.errors import NotFound, near
 from receipts.store.entries import standing
-from receipts.store.query.columns import begins, prefix
+from receipts.store.query.terms import begins_with, pattern_prefix
 from receipts.store.sql import engine_of
 from receipts.store.tables import pins, placements, purges, receipts
 
@@ -93,11 +93,11 @@ def _pinned(connection: Connection, name: str) -> str:
 
 
 def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
-    start, label = prefix(pattern), receipts.c.label
+    start, label = pattern_prefix(pattern), receipts.c.label
     if start == pattern:
         ids = _called(connection, label == pattern)
     else:
-        beginning = begins(label, start) if start else label.is_not(None)
+        beginning = begins_with(label, start) if start else label.is_not(None)
         ids = _called(connection, beginning, lambda name: fnmatch.fnmatchcase(name, pattern))
     if ids:
         return ids
@@ -136,7 +136,7 @@ def _unknown(connection: Connection, text: str) -> NotFound:
         _refuse_purged(connection, text.lower())
     elif re.match(r"^[0-9a-fA-F]{1,3}$", text):
         return NotFound(f"{text!r} is too short for an id; write at least 4 digits of it")
-    if prefix(text) != text:
+    if pattern_prefix(text) != text:
         return NotFound(f"no receipt is called {text!r}; launches whose labels match it are: 'label={text}'")
     newest = select(receipts.c.label).where(receipts.c.label.is_not(None)).order_by(receipts.c.seq.desc())
     labels = connection.execute(newest.limit(NEWEST)).scalars()

@@ -1,4 +1,7 @@
-"""Stored launches that may replicate a receipt."""
+"""Stored launches that repeat a configuration: those that may replicate a receipt, and those of its line.
+
+Launches of one line differ in their lineage alone: code, wheels, container image, driver.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,102 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
-from receipts.axes.configuration import Configuration
+from receipts.axes.configuration import LINEAGE, Configuration
 from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
-from receipts.store.entries import METRICS, PATHS, cut, safe, standing
-from receipts.store.query import samples
-from receipts.store.query.neighbours import holds_lane
+from receipts.store import entries
+from receipts.store.entries import COLUMNS, METRICS, PATHS, Entry, cut, entry_of, safe, select_entries, standing
+from receipts.store.index import unpacked
+from receipts.store.query.axis_index import AXIS, holds_lane, own_values
+from receipts.store.sql import engine_of
 from receipts.store.tables import configurations, placements, receipts
 
-FEW: Final = 100  # launches of other sessions that are read
+
+def line_launches(connection: Connection, of: Configuration, kind: str, until: datetime | None = None) -> list[Entry]:
+    """Launches of a configuration's line and of a kind that stand, the oldest first; none that ended after a moment.
+
+    The configuration need not be stored. Empty where what it leaves unstated is its receipt's alone.
+    """
+    numbers = _line_configurations(connection, of)
+    if of.plain is not None:  # the line goes on from before inputs were recorded
+        numbers += _line_configurations(connection, of.plain)
+    if not numbers:
+        return []
+    query = select_entries().join(placements, placements.c.receipt == receipts.c.seq)
+    query = query.where(
+        engine_of(connection).among(placements.c.configuration, numbers), receipts.c.kind == kind, standing()
+    )
+    if until is not None:
+        query = query.where(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
+    return [entry_of(row) for row in connection.execute(query.order_by(receipts.c.started, receipts.c.seq))]
+
+
+class Line(NamedTuple):
+    """Launches of one line and kind, the oldest first."""
+
+    digest: int
+    entries: list[Entry]
+
+
+def recent_lines(connection: Connection, since: datetime, lane: str | None = None, most: int = 200) -> list[Line]:
+    """Every line with a launch that started or was submitted since a moment: its newest ``most`` launches that stand.
+
+    Lines differ by their digest, lane and kind.
+    """
+    active = (
+        select(configurations.c.line)
+        .join(placements, placements.c.configuration == configurations.c.seq)
+        .join(receipts, receipts.c.seq == placements.c.receipt)
+        .where(configurations.c.line.is_not(None), receipts.c.submitted_at >= since)
+    )
+    if lane is not None:
+        active = active.where(configurations.c.lane == cut(lane))
+    place = (
+        func.row_number()
+        .over(
+            partition_by=(configurations.c.line, receipts.c.lane, receipts.c.kind),
+            order_by=(receipts.c.started.desc(), receipts.c.seq.desc()),
+        )
+        .label("place")
+    )
+    ranked = (
+        select(configurations.c.line, receipts.c.seq, place)
+        .join(placements, placements.c.configuration == configurations.c.seq)
+        .join(receipts, receipts.c.seq == placements.c.receipt)
+        .where(configurations.c.line.in_(active), standing())
+        .subquery()
+    )
+    query = (
+        select(ranked.c.line, *(receipts.c[name] for name in COLUMNS))
+        .join(ranked, ranked.c.seq == receipts.c.seq)
+        .where(ranked.c.place <= most)
+        .order_by(receipts.c.started, receipts.c.seq)
+    )
+    lines: dict[tuple[int, str, str], Line] = {}
+    for digest, *columns in connection.execute(query):
+        item = entry_of((*columns, None, None))
+        lines.setdefault((digest, item.lane, item.kind), Line(digest, [])).entries.append(item)
+    return list(lines.values())
+
+
+def _line_configurations(connection: Connection, of: Configuration) -> list[int]:
+    """Numbers of the configurations of a line: equal digests are a hint, and the values themselves are compared."""
+    if of.line is None:
+        return []
+    query = select(configurations.c.seq, configurations.c.value_numbers).where(configurations.c.line == of.line)
+    numbers = {seq: set(unpacked(bytes(body))) for seq, body in connection.execute(query)}
+    values = {value for some in numbers.values() for value in some}
+    lineage = {seq for seq, axis in AXIS.read(connection, ((value,) for value in values)) if axis in LINEAGE}
+    wanted = {seq for seq, part in own_values(connection, of) if part.axis not in LINEAGE}
+    if len(wanted) != sum(axis not in LINEAGE for axis in of.parts):
+        return []  # it has a value that no stored configuration has
+    return sorted(seq for seq, some in numbers.items() if some - lineage == wanted)
+
+
+MAX_OTHERS: Final = 100  # launches of other sessions that are read
 _COLUMNS: Final = ("id", "launch", "label", "session", "host", "started", "outcome", "rate_source", *METRICS)
-_SPOILT: Final = ~samples.unspoilt(Taint.RATE)
+_SPOILT: Final = ~entries.unspoiled_rows(Taint.RATE)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
 
 
@@ -54,17 +141,17 @@ def alike(
     until: datetime | None = None,
 ) -> AlikeLaunches:
     """Stored launches that may differ from this one in no axis, by their columns alone; no document is read."""
-    conditions = _conditions(connection, parsed, own, until)
+    conditions = _replicate_conditions(connection, parsed, own, until)
     near: ColumnElement[bool] = receipts.c.started.between(*span)
     if sessions:
         near = or_(near, receipts.c.session.in_(sorted(sessions)))
     query = select(*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound")).where(*conditions)
-    newest = query.where(~near).order_by(receipts.c.started.desc(), receipts.c.seq.desc()).limit(FEW)
+    newest = query.where(~near).order_by(receipts.c.started.desc(), receipts.c.seq.desc()).limit(MAX_OTHERS)
     inside, others = (list(map(_alike_launch, connection.execute(one))) for one in (query.where(near), newest))
     more = 0
-    if len(others) == FEW:
+    if len(others) == MAX_OTHERS:
         every = connection.execute(select(func.count()).select_from(receipts).where(*conditions)).scalar_one()
-        more = every - len(inside) - FEW
+        more = every - len(inside) - MAX_OTHERS
     return AlikeLaunches(inside, others, more)
 
 
@@ -74,7 +161,7 @@ def _alike_launch(row: Any) -> AlikeLaunch:
     return AlikeLaunch._make((*names, bool(row[-1]), readings))
 
 
-def _conditions(
+def _replicate_conditions(
     connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None
 ) -> list[ColumnElement[bool]]:
     run = parsed.receipt.run
@@ -87,7 +174,9 @@ def _conditions(
     return conditions
 
 
-def candidates(connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None = None) -> list[str]:
+def replicate_candidates(
+    connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None = None
+) -> list[str]:
     """Ids of stored launches that may differ from this one in no axis; the caller compares them.
 
     ``own`` is its configuration: they are looked up where the axis index holds its lane; else what SQL can tell apart
@@ -96,7 +185,9 @@ def candidates(connection: Connection, parsed: Parsed, own: Configuration, until
     failed alike. Those that ran after ``until`` are left out.
     """
     run = parsed.receipt.run
-    query = select(receipts.c.id).where(*_conditions(connection, parsed, own, until), receipts.c.launch != run.launch)
+    query = select(receipts.c.id).where(
+        *_replicate_conditions(connection, parsed, own, until), receipts.c.launch != run.launch
+    )
     query = query.order_by(receipts.c.outcome != run.outcome, _SPOILT, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())
 

@@ -1,46 +1,62 @@
-"""What a report asks of a store: what ran in an interval, the best of every shape, verdicts on it, and witnesses.
+"""What reports and front pages ask of a store: what ran, the best of every shape, verdicts, witnesses, counts.
 
-A receipt *ran* when its launch ended, else when it started. The engine scans a year of launches.
+They ask for an interval. A receipt *ran* when its launch ended, else when it started. The engine scans a year of
+launches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    Select,
-    and_,
-    bindparam,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-)
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
 from receipts.metrics.registry import Taint
-from receipts.store.database import Repository, reads
-from receipts.store.entries import Entry, entries, entries_of, entries_with_ids, entry_of, standing
-from receipts.store.packing import AT_ONCE, unpack
-from receipts.store.query import samples
+from receipts.store import entries
+from receipts.store.database import Database, Repository, reads
+from receipts.store.documents import AT_ONCE, documents_of, unpack
+from receipts.store.entries import Entry, entries_of, entries_with_ids, entry_of, select_entries, standing
+from receipts.store.query.axis_index import one_axis_away
 from receipts.store.query.conditions import Condition
-from receipts.store.query.documents import documents_of
 from receipts.store.query.lists import Filters, find
-from receipts.store.query.neighbours import one_axis_away
-from receipts.store.sql import engine_of
-from receipts.store.sql.lookup import distinct_texts
+from receipts.store.sql import distinct_texts, engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.tables import placements, receipts, subjects, verdicts
+from receipts.store.tables import metadata, placements, purges, receipts, subjects, verdicts
+
+FACETS: Final = ("lane", "status", "outcome")
+
+# Whatever changes an answer adds a row to one of these.
+_LAST: Final = (*(table.c.seq for table in metadata.sorted_tables if "seq" in table.c), purges.c.at)
+_STATE: Final = SqlStatement(select(*(select(func.max(column)).scalar_subquery() for column in _LAST)))
+
+
+FacetCounts = Mapping[str, Sequence[tuple[str, int]]]
+
+
+def store_state(database: Database) -> Hashable:
+    """The state of the store: another one once anything has been written that an answer follows from."""
+    with database.reading() as connection:
+        return tuple(_STATE.all(connection, {})[0])
+
+
+def facet_counts(database: Database) -> FacetCounts:
+    """Receipts that stand by each value of `NAMES`, the most frequent first. Reads every row: 60 ms at 100,000."""
+    columns = [receipts.c[name] for name in FACETS]
+    with database.reading() as connection:
+        rows = connection.execute(select(*columns, func.count()).where(standing()).group_by(*columns)).all()
+    by: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for *values, count in rows:
+        for name, value in zip(FACETS, values, strict=True):
+            by[name][value] += count
+    return {name: held.most_common() for name, held in by.items()}
+
 
 ENDED: Final = func.coalesce(receipts.c.finished, receipts.c.started)
 _LAUNCHES: Final = SqlStatement(
-    entries()
+    select_entries()
     .join(placements, placements.c.receipt == receipts.c.seq)
     .where(
         placements.c.configuration == bindparam("configuration"),
@@ -50,7 +66,7 @@ _LAUNCHES: Final = SqlStatement(
         standing(),
     )
     # Spoilt ones last: however many and new, they keep no good one from being seen.
-    .order_by(~samples.unspoilt(Taint.RATE), placements.c.receipt.desc())
+    .order_by(~entries.unspoiled_rows(Taint.RATE), placements.c.receipt.desc())
     .limit(bindparam("most", type_=receipts.c.chips.type))
 )
 
@@ -171,7 +187,7 @@ def _course(connection: Connection, shape: Mapping[str, Any], until: datetime, m
         *alike,
         receipts.c.lane == shape["lane"],
         *RESULT,
-        samples.valid(Taint.RATE),
+        entries.valid_rows(Taint.RATE),
         receipts.c.started <= until,
         until >= ENDED,
         standing(),
@@ -197,7 +213,7 @@ def _valid(rules: Rules) -> tuple[ColumnElement[bool], ...]:
     )
     # Two look-ups: of one with `or` inside PostgreSQL makes a scan.
     seen = or_(*(exists().where(witness.c.witness_for == receipts.c[name]) for name in ("id", "launch")))
-    return (*RESULT, or_(samples.valid(Taint.RATE), and_(~otherwise), seen), standing())
+    return (*RESULT, or_(entries.valid_rows(Taint.RATE), and_(~otherwise), seen), standing())
 
 
 def _by_name(
@@ -207,7 +223,7 @@ def _by_name(
     by_name: dict[str, dict[int, Entry]] = {}
     wanted = sorted(set(names))
     for column, conditions in looks:
-        query = entries().where(engine_of(connection).among(column, wanted), *conditions)
+        query = select_entries().where(engine_of(connection).among(column, wanted), *conditions)
         for item in map(entry_of, connection.execute(query)):
             by_name.setdefault(getattr(item, column.name), {})[item.seq] = item
     return {name: sorted(held.values(), reverse=True) for name, held in by_name.items()}
@@ -216,7 +232,7 @@ def _by_name(
 def _since(connection: Connection, since: datetime | None, scope: ReportScope) -> list[NumberedEntry]:
     """What ran from a moment on, or ever, superseded receipts among it; in no order."""
     query = (
-        entries()
+        select_entries()
         .add_columns(placements.c.configuration)
         .outerjoin_from(receipts, placements, placements.c.receipt == receipts.c.seq)
         .where(*scope.clauses)

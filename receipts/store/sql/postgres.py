@@ -26,11 +26,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from receipts.store.sql import triggers
+from receipts.store.sql import guards
 from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run
 
 if TYPE_CHECKING:
-    from receipts.store.sql.lookup import Insertion, Lookup
+    from receipts.store.sql import Insertion, Lookup
 
 # Rows of one table from which on COPY is quicker than so many inserts in one round trip.
 COPIED: Final = 20
@@ -191,7 +191,7 @@ class Postgres:
 
     def create_triggers(self, connection: Connection) -> None:
         """Create the triggers of all tables."""
-        for statement in triggers.postgresql():
+        for statement in guards.postgres_triggers():
             connection.execute(text(statement))
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
@@ -202,11 +202,11 @@ class Postgres:
             "WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND relnamespace = current_schema()::regnamespace"
         )
         there = {name: rest for name, *rest in connection.execute(text(query))}
-        every = list(triggers.postgresql())
-        bodies = triggers.bodies(every)
+        every = list(guards.postgres_triggers())
+        bodies = guards.function_bodies(every)
         return {
             name
-            for name, wanted_text in triggers.by_name(every).items()
+            for name, wanted_text in guards.triggers_by_name(every).items()
             # PostgreSQL writes the events of a trigger in an order of its own.
             if name not in there
             or sorted(there[name][0].split()) != sorted(wanted_text.split())

@@ -9,32 +9,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from receipts.store.tables.claims import (
+from receipts.store.tables.columns import Number, Utc, Words, content_columns, metadata, rules_of
+from receipts.store.tables.publication import (
     claim_subjects,
     claim_supersessions,
     claim_verdicts,
     claims,
     decisions,
+    incidents,
     quotes,
 )
-from receipts.store.tables.columns import Number, Utc, Words, metadata
-from receipts.store.tables.incidents import incidents
-from receipts.store.tables.index import axes, axis_values, configurations, placements, signatures
-from receipts.store.tables.receipts import (
+from receipts.store.tables.receipt import (
+    axes,
+    axis_values,
+    configurations,
     documents,
     pins,
+    placements,
     purges,
     receipts,
+    signatures,
     stores,
     subjects,
     supersessions,
     verdicts,
     version,
 )
-from receipts.store.tables.rules import content_columns, rules_of
-from receipts.store.tables.seals import erased, origins, seals
-from receipts.store.tables.signing import envelopes, trusted_keys
-from receipts.store.tables.tokens import tokens
+from receipts.store.tables.trust import envelopes, erased, origins, seals, tokens, trusted_keys
 
 HEAD: Final = "0001"
 # Rebuilt from the documents at any time; a table that refers to another comes before it.

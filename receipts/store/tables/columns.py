@@ -1,10 +1,14 @@
-"""What tables are made of: the store's metadata, its types, and columns that say what they hold."""
+"""What tables are made of: the store's metadata, its types, columns that say what they hold, and the rules of a table.
+
+Triggers, grants, seals and imports are derived from the rules that each table declares.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sqlalchemy import (
     BigInteger,
@@ -16,6 +20,7 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     String,
+    Table,
     TypeDecorator,
 )
 from sqlalchemy.ext.compiler import compiles
@@ -23,6 +28,41 @@ from sqlalchemy.schema import CreateColumn, CreateTable
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
+
+
+Role = Literal["submitter", "decider", "owner"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableRules:
+    """How rows of a table are added, kept and sealed.
+
+    `added_by` is the role with the fewest rights that may insert rows on PostgreSQL. `sealed` says whose seals cover
+    a row: nobody's, this store's ("here"), or also those of the stores that it came from ("everywhere"). A seal does
+    not cover `unsealed` columns: a column that is added later must be one. `rebuilt` rows follow from the documents;
+    all others are append-only.
+    """
+
+    added_by: Role
+    sealed: Literal["", "here", "everywhere"] = ""
+    unsealed: frozenset[str] = frozenset()
+    rebuilt: bool = False
+
+    @property
+    def info(self) -> dict[str, TableRules]:
+        """The rules as `info` of a table."""
+        return {"rules": self}
+
+
+def rules_of(table: Table) -> TableRules:
+    """The rules that a table declares."""
+    declared: TableRules = table.info["rules"]
+    return declared
+
+
+def content_columns(table: Table) -> tuple[str, ...]:
+    """Columns that mean the same in every store: all but the row's number, in their order."""
+    return tuple(column.name for column in table.columns if column.name != "seq")
 
 
 class _Utc(TypeDecorator[datetime]):

@@ -1,8 +1,9 @@
-"""Backups: a whole store in one SQLite file, taken while writers are active, and a store made of one again.
+"""Backups: a whole store in one SQLite file, taken while writers are active, and a store restored from one.
 
 From SQLite the pages are copied as one state of the file (SQLite's backup API). From PostgreSQL every row is read in
 one snapshot and written into a SQLite store with its number, so that seals hold and one engine's backup can be
-restored on the other. A backup is checked before it gets its name, and never takes the place of another file unasked.
+restored on the other; rows go into PostgreSQL by COPY. A backup is checked before it gets its name, and never
+replaces another file unasked.
 """
 
 from __future__ import annotations
@@ -20,11 +21,49 @@ from receipts.base.errors import StoreError, UsageError
 from receipts.emit.files import file_mode, make_folder
 from receipts.store import schema
 from receipts.store.address import Address, address
-from receipts.store.packing import AT_ONCE, unpack
+from receipts.store.database import connect, opened, snapshot, writing
+from receipts.store.documents import AT_ONCE, unpack
 from receipts.store.sql import engine_of
-from receipts.store.sql.copies import copy_in, copy_pages, write_ahead
-from receipts.store.sql.transactions import connect, opened, snapshot, writing
 from receipts.store.tables import HEAD, documents, erased, metadata, receipts, version
+
+
+def copy_pages(engine: Engine, file: Path) -> None:
+    """All pages of a SQLite store into a file, in one state. Raises StoreError."""
+    import sqlite3
+
+    target = sqlite3.connect(file, isolation_level=None)
+    try:
+        with engine.connect() as connection:
+            raw: Any = connection.connection.driver_connection
+            raw.backup(target)  # all pages in one step: one state, and in a WAL no writer waits for it
+        # One file, without a log beside it.
+        target.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        raise StoreError(f"{file}: the copy failed ({error}); check the store with: receipts audit") from error
+    finally:
+        target.close()
+
+
+def write_ahead(file: Path) -> None:
+    """Set the journal mode that a store has; the file keeps it."""
+    import sqlite3
+
+    connection = sqlite3.connect(file, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+
+
+def copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str, Any]]]) -> None:
+    """Rows into PostgreSQL by COPY."""
+    driver: Any = connection.connection.driver_connection
+    names = [column.name for column in table.columns]
+    listed = ", ".join(f'"{name}"' for name in names)
+    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({listed}) FROM STDIN') as stream:
+        for rows in parts:
+            for row in rows:
+                stream.write_row([row[name] for name in names])
 
 
 class Copied(NamedTuple):

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Result, Select, Table, select
 
-from receipts.store.entries import Entry, entries, entry_of
-from receipts.store.packing import AT_ONCE
-from receipts.store.query.documents import documents_of
+from receipts.store.documents import AT_ONCE, documents_of
+from receipts.store.entries import Entry, entry_of, select_entries
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
 from receipts.store.store import Store
@@ -29,7 +28,7 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
-from receipts.store.transfer.verdicts import VerdictRow, on_claims, on_receipts
+from receipts.store.transfer.intake import VerdictRow, on_claims, on_receipts
 
 
 class Identity(NamedTuple):
@@ -82,7 +81,7 @@ class Snapshot:
 
     def receipts(self, numbers: Sequence[int]) -> list[Whole]:
         """Receipts by their numbers, in the order of the numbers, at most a few hundred at once."""
-        query = entries().where(receipts.c.seq.in_(numbers)).order_by(receipts.c.seq)
+        query = select_entries().where(receipts.c.seq.in_(numbers)).order_by(receipts.c.seq)
         rows = [entry_of(row) for row in self._connection.execute(query)]
         stored = documents_of(self._connection, numbers)
         gone = [row.id for row in rows if not row.stands]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import StoreError
-from receipts.store.integrity.inspection import Unreadable
+from receipts.store.inspection import Unreadable
 from receipts.workflows.audit import rows, seals
 from receipts.workflows.audit.fault import RESTORE, Fault, Kind
 

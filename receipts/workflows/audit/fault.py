@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from receipts.store.integrity.inspection import Unreadable
+from receipts.store.inspection import Unreadable
 
 RESTORE: Final = "restore a backup: receipts restore FILE"
 SHOWN: Final = 5

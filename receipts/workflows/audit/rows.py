@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from receipts.base.errors import InputError, ReceiptsError
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
-from receipts.store.entries import VerdictColumns, promoted
-from receipts.store.integrity.inspection import Unreadable
-from receipts.store.query.samples import kinds_of
-from receipts.store.write.index import IndexedReceipt
+from receipts.store.entries import VerdictColumns, promoted, taint_kinds
+from receipts.store.index import IndexedReceipt
+from receipts.store.inspection import Unreadable
 from receipts.workflows.audit.fault import RESTORE, SHOWN, Fault, unreadable
 from receipts.workflows.audit.seals import Drift
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.store.integrity.inspection import Inspection, ReceiptRecord, VerdictRecord
+    from receipts.store.inspection import Inspection, ReceiptRecord, VerdictRecord
 
 # What the registries and formulas of the version that took a receipt in had a say in.
 _BY_VERSION: Final = (
@@ -119,7 +118,7 @@ def _promoted(launch: Launch, kept: ReceiptRecord) -> dict[str, Any]:
     """The columns that follow from the bytes, and from the verdict that was given with them."""
     row = kept.columns
     answer = kept.answer or VerdictColumns(
-        row["status"], row["path_answer"], kinds_of(row["tainted"]), kinds_of(row["undecided"])
+        row["status"], row["path_answer"], taint_kinds(row["tainted"]), taint_kinds(row["undecided"])
     )
     return promoted(launch, answer, row["submitted_at"])
 

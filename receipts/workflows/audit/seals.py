@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted
-from receipts.store.integrity.inspection import Unreadable
+from receipts.store.inspection import Unreadable
 from receipts.workflows.audit.fault import RESTORE, SHOWN, Fault, unreadable
 
 if TYPE_CHECKING:
-    from receipts.store.integrity.inspection import Inspection
-    from receipts.store.integrity.seals import SealRows
+    from receipts.store.inspection import Inspection
+    from receipts.store.seals import SealRows
 
 _DELETED: Final = "deleted without a purge, or left out when a store came from PostgreSQL"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.questions.history.line import History
     from receipts.store import Store
-    from receipts.store.query.lines import Line
+    from receipts.store.query.replicates import Line
 
 CONFIDENCE: Final = 0.99
 METRICS: Final = ("step_seconds", "tokens_per_second", "peak_bytes")

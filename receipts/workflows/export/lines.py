@@ -16,7 +16,7 @@ from receipts.workflows.export.datasets import datasets
 
 if TYPE_CHECKING:
     from receipts.store.transfer.export import Whole
-    from receipts.store.transfer.verdicts import VerdictRow
+    from receipts.store.transfer.intake import VerdictRow
 
 Row = dict[str, Any]
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.

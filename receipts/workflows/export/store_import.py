@@ -18,9 +18,8 @@ from receipts.workflows.export.lines import Row, stored
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.transfer.origins import TakenRows
-    from receipts.store.transfer.receipts import Arrival
-    from receipts.store.transfer.verdicts import VerdictRow
+    from receipts.store.transfer.foreign_rows import TakenRows
+    from receipts.store.transfer.intake import Arrival, VerdictRow
     from receipts.workflows.export.source import ExportSource
 
 Progress = Callable[[int, int], None]
@@ -67,7 +66,7 @@ def import_store(
 
 class _StoreImport:
     def __init__(self, source: ExportSource, store: Store, rulebook: Rulebook) -> None:
-        from receipts.store.transfer.receiver import Receiver
+        from receipts.store.transfer.intake import Receiver
 
         self._source = source
         self._rulebook = rulebook
@@ -138,7 +137,7 @@ class _StoreImport:
     def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is refused, which is remembered."""
         from receipts.store.entries import VerdictColumns
-        from receipts.store.transfer.receipts import arrival
+        from receipts.store.transfer.intake import arrival
 
         document = Document(row["document"].encode(), row["id"][:12])
         first = min(judgements, key=lambda item: item.number, default=None)
@@ -172,7 +171,7 @@ class _StoreImport:
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> VerdictRow | None:
         """A row as a verdict; None where its document is none or says something else than its columns."""
-        from receipts.store.transfer.verdicts import VerdictRow
+        from receipts.store.transfer.intake import VerdictRow
 
         judgement = VerdictRow(
             row["number"],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import ConflictError
 from receipts.signing.envelope import RECEIPT, Envelope, Signature, encoded, signed
-from receipts.store.packing import CODEC, unpack
+from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

@@ -18,7 +18,7 @@ from receipts.questions.claims.judge import waits
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Store, StoredClaim
-    from receipts.store.history.events import IntervalEvents, StatusVerdict
+    from receipts.store.decisions import IntervalEvents, StatusVerdict
 
 MOST_JUDGED = 200
 MOST = 40

@@ -11,7 +11,7 @@ from receipts.publish.report.ref import Ref
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.events import IntervalEvents
+    from receipts.store.decisions import IntervalEvents
 
 MOST = 20
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from receipts.publish.report.data import LaneWeek
     from receipts.publish.report.reader import Item, ReportReader
     from receipts.publish.report.sections.memory import Headroom
-    from receipts.store.history.incidents import Incident
+    from receipts.store.decisions import Incident
 
 
 @dataclass(frozen=True, slots=True)

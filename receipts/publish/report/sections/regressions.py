@@ -11,7 +11,7 @@ from receipts.publish.page import Section
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.history.incidents import Incident
+    from receipts.store.decisions import Incident
 
 
 def regressions(store: Store, until: datetime, only: Sequence[str] = ()) -> tuple[Incident, ...]:

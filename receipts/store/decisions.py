@@ -1,0 +1,287 @@
+"""What people decide and publish: pins, decisions, quotes of receipts in documents, and incidents.
+
+Each is a row that is added. A pin is a name of a receipt, with all that it was set to. `Published` has all but pins,
+and the claims, as methods of a store; `events_between` lists what happened within an interval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, func, insert, select
+
+from receipts.base.errors import UsageError
+from receipts.store import claim_rows
+from receipts.store.claim_rows import Replaced
+from receipts.store.database import By, Repository, reads, writes
+from receipts.store.entries import entry_with_id
+from receipts.store.sql import engine_of
+from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, pins, supersessions
+from receipts.store.tables import decisions as decision_rows
+from receipts.store.tables import incidents as incident_rows
+from receipts.store.tables import quotes as quote_rows
+from receipts.store.withdrawals import fallen
+
+_PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
+
+
+class Pin(NamedTuple):
+    """A named reference at some time; `receipt` is None where the name was taken away.
+
+    `withdrawn` says how a receipt that no longer stands fell, and why.
+    """
+
+    name: str
+    receipt: str | None
+    note: str | None
+    at: datetime
+    actor: str | None = None
+    withdrawn: str | None = None
+
+
+_COLUMNS: Final = Pin._fields[:-1]
+
+
+def pin(connection: Connection, by: By, name: str, receipt_id: str | None, note: str | None = None) -> Pin:
+    """Point ``@name`` at a receipt, or, with None, take the name away. Raises NotFound, UsageError."""
+    if receipt_id is not None:
+        entry_with_id(connection, receipt_id)
+    bare = name.removeprefix("@")
+    if not _PIN.match(bare):
+        raise UsageError(f"{name!r} cannot name a pin; write @ and a letter, then letters, digits, . _ or -")
+    fell = fallen(connection, [receipt_id] if receipt_id is not None else ()).get(receipt_id or "")
+    placed = Pin(bare, receipt_id, note, by.at, by.actor, str(fell) if fell is not None else None)
+    connection.execute(insert(pins).values(name=bare, receipt=receipt_id, note=note, **by._asdict()))
+    return placed
+
+
+def pin_history(connection: Connection, name: str | None = None) -> list[Pin]:
+    """What one pin, or every pin, has pointed at, oldest first."""
+    query = select(*(pins.c[name] for name in _COLUMNS)).order_by(pins.c.seq)
+    if name is not None:
+        query = query.where(pins.c.name == name.removeprefix("@"))
+    placed = [Pin._make((*row, None)) for row in connection.execute(query)]
+    fell = fallen(connection, {item.receipt for item in placed if item.receipt is not None})
+    return [item._replace(withdrawn=str(fell[item.receipt])) if item.receipt in fell else item for item in placed]
+
+
+def current_pins(connection: Connection) -> dict[str, Pin]:
+    """Each pin that is set, by its name without the @."""
+    last = {item.name: item for item in pin_history(connection)}
+    return {name: item for name, item in sorted(last.items()) if item.receipt is not None}
+
+
+DECISIONS: Final = ("ship", "hold", "drop")
+
+
+class Decision(NamedTuple):
+    """What was decided on a receipt, and why. Time in UTC."""
+
+    receipt: str
+    decision: str
+    reason: str
+    at: datetime
+    actor: str | None = None
+
+
+class Quote(NamedTuple):
+    """A place where a document quotes a receipt."""
+
+    document: str
+    receipt: str
+    says: str | None
+    at: datetime
+
+
+def add_decision(connection: Connection, by: By, receipt_id: str, decision: str, reason: str) -> Decision:
+    """Write down what was decided on a receipt: ship, hold or drop. Raises NotFound, UsageError."""
+    if decision not in DECISIONS:
+        raise UsageError(f"there is no decision {decision!r}; it is one of {', '.join(DECISIONS)}")
+    if not reason.strip():
+        raise UsageError('say why: receipts decide ID ship|hold|drop --reason "…"')
+    entry_with_id(connection, receipt_id)
+    row = Decision(receipt_id, decision, reason, by.at, by.actor)
+    connection.execute(insert(decision_rows).values(**row._asdict()))
+    return row
+
+
+def decisions_on(connection: Connection, receipt_ids: Sequence[str] | None = None) -> list[Decision]:
+    """Decisions on these receipts, or on all, oldest first; the last one of a receipt counts."""
+    query = select(*(decision_rows.c[name] for name in Decision._fields)).order_by(decision_rows.c.seq)
+    if receipt_ids is not None:
+        query = query.where(decision_rows.c.receipt.in_(receipt_ids))
+    return [Decision._make(row) for row in connection.execute(query)]
+
+
+def add_quote(connection: Connection, by: By, document: str, receipts: Sequence[tuple[str, str | None]]) -> None:
+    """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
+    rows = [Quote(document, receipt, sentence, by.at)._asdict() for receipt, sentence in receipts]
+    nothing = [{"document": document, "receipt": None, "says": None, "at": by.at}]
+    connection.execute(insert(quote_rows), rows or nothing)
+
+
+def quotes_of(connection: Connection, *receipt_ids: str, until: datetime | None = None) -> list[Quote]:
+    """Where documents quote some receipts, by the last reading of each document, or the last before a moment.
+
+    In the order of documents.
+    """
+    # By number and not by time: a clock may go back.
+    newest = select(func.max(quote_rows.c.seq)).group_by(quote_rows.c.document)
+    if until is not None:
+        newest = newest.where(quote_rows.c.at < until)
+    last = select(quote_rows.c.document, quote_rows.c.at).where(quote_rows.c.seq.in_(newest)).subquery()
+    query = (
+        select(*(quote_rows.c[name] for name in Quote._fields))
+        .join(last, (last.c.document == quote_rows.c.document) & (last.c.at == quote_rows.c.at))
+        .where(engine_of(connection).among(quote_rows.c.receipt, list(dict.fromkeys(receipt_ids))))
+        .order_by(quote_rows.c.document, quote_rows.c.receipt)
+    )
+    return [Quote._make(row) for row in connection.execute(query)]
+
+
+Event = Literal["opened", "closed"]
+
+
+class IncidentEvent(NamedTuple):
+    """An incident that is opened or closed. ``body`` is JSON: the change as it was seen."""
+
+    incident: str
+    event: Event
+    line: int
+    kind: str
+    metric: str
+    body: dict[str, Any]
+    reason: str
+    owner: str | None = None
+
+
+class Incident(NamedTuple):
+    """An incident: how it was opened, and how it was closed if it was. Times in UTC."""
+
+    id: str
+    line: int
+    kind: str
+    metric: str
+    body: dict[str, Any]
+    owner: str | None
+    opened: datetime
+    why: str
+    actor: str | None = None
+    closed: datetime | None = None
+    closed_why: str | None = None
+
+
+def add_incident_events(connection: Connection, by: By, events: Sequence[IncidentEvent]) -> None:
+    """Record that incidents were opened or closed, all or none.
+
+    An incident that was opened already is not opened again: two runs of watch may see it at once.
+    """
+    wanted = [item.incident for item in events if item.event == "opened"]
+    known = set(
+        connection.execute(select(incident_rows.c.incident).where(incident_rows.c.incident.in_(wanted))).scalars()
+    )
+    rows = [
+        {**item._asdict(), "body": orjson.dumps(item.body).decode(), **by._asdict()}
+        for item in events
+        if item.event == "closed" or item.incident not in known
+    ]
+    if rows:
+        connection.execute(insert(incident_rows), rows)
+
+
+def stored_incidents(connection: Connection, lines: Sequence[int] | None = None) -> list[Incident]:
+    """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
+    query = select(incident_rows).order_by(incident_rows.c.seq)
+    if lines is not None:
+        query = query.where(engine_of(connection).among(incident_rows.c.line, list(lines)))
+    known: dict[str, Incident] = {}
+    for row in connection.execute(query):
+        if row.event == "opened":
+            body = orjson.loads(row.body)
+            known.setdefault(
+                row.incident,
+                Incident(row.incident, row.line, row.kind, row.metric, body, row.owner, row.at, row.reason, row.actor),
+            )
+        elif row.incident in known:
+            known[row.incident] = known[row.incident]._replace(closed=row.at, closed_why=row.reason)
+    return list(known.values())
+
+
+MAX_SUPERSEDED: Final = 200
+
+
+class StatusVerdict(NamedTuple):
+    """The status that a verdict gave a claim. Time in UTC."""
+
+    claim: str
+    status: str
+    rules: str
+    at: datetime
+
+
+class IntervalEvents(NamedTuple):
+    """What was said from one moment to another, the latter left out, in the order in which it was said.
+
+    ``before`` is the last status that each claim had when the stretch began. Of the receipts that were superseded, the
+    first `MOST` are listed and all are counted.
+    """
+
+    decisions: tuple[Decision, ...]
+    added: tuple[str, ...]
+    before: dict[str, StatusVerdict]
+    verdicts: tuple[StatusVerdict, ...]
+    replaced: tuple[Replaced, ...]
+    superseded: tuple[Replaced, ...]
+    superseded_count: int
+
+
+def events_in(connection: Connection, since: datetime, until: datetime) -> IntervalEvents:
+    """Decisions, claims that were added, judged or replaced, and receipts that were superseded, within a stretch."""
+
+    def within(table: Any, *names: str) -> Any:
+        columns = (table.c[name] for name in names)
+        return select(*columns).where(table.c.at >= since, table.c.at < until).order_by(table.c.seq)
+
+    last = select(func.max(claim_verdicts.c.seq)).where(claim_verdicts.c.at < since).group_by(claim_verdicts.c.claim)
+    columns = (claim_verdicts.c[name] for name in StatusVerdict._fields)
+    before = map(StatusVerdict._make, connection.execute(select(*columns).where(claim_verdicts.c.seq.in_(last))))
+    judged = connection.execute(within(claim_verdicts, *StatusVerdict._fields))
+    replaced = connection.execute(within(claim_supersessions, "claim", *Replaced._fields[1:]))
+    fell = supersessions.c.successor.is_distinct_from(supersessions.c.receipt)
+    superseded = connection.execute(
+        within(supersessions, "receipt", *Replaced._fields[1:]).where(fell).limit(MAX_SUPERSEDED)
+    )
+    count = select(func.count()).where(supersessions.c.at >= since, supersessions.c.at < until, fell)
+    return IntervalEvents(
+        decisions=tuple(map(Decision._make, connection.execute(within(decisions, *Decision._fields)))),
+        added=tuple(connection.execute(within(claims, "id")).scalars()),
+        before={item.claim: item for item in before},
+        verdicts=tuple(map(StatusVerdict._make, judged)),
+        replaced=tuple(map(Replaced._make, replaced)),
+        superseded=tuple(map(Replaced._make, superseded)),
+        superseded_count=connection.execute(count).scalar_one(),
+    )
+
+
+class Published(Repository):
+    """What people published and decided. Claims are kept as JSON and read by `receipts.questions.claims`, higher up."""
+
+    add_claims = writes(claim_rows.add_claims)
+    supersede_claim = writes(claim_rows.supersede)
+    record_claims = writes(claim_rows.record)
+    claims = reads(claim_rows.stored)
+    claim = reads(claim_rows.one_claim)
+    claim_verdicts = reads(claim_rows.verdicts_on)
+    last_claim_verdict = reads(claim_rows.last_verdict)
+    claims_on = reads(claim_rows.claims_on)
+    decide = writes(add_decision)
+    decisions = reads(decisions_on)
+    quote = writes(add_quote)
+    quotes = reads(quotes_of)
+    record_incidents = writes(add_incident_events)
+    incidents = reads(stored_incidents)
+    events_between = reads(events_in)

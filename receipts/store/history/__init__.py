@@ -1,1 +1,0 @@
-"""What is recorded of receipts afterwards: verdicts, pins, claims, decisions, retractions."""

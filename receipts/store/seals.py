@@ -1,0 +1,314 @@
+"""Seals: Merkle roots over the rows that came since the last one, to find a row changed or taken away since.
+
+No row carries a chain, which would make writers wait for each other. A seal holds at most `MOST` rows, so that nobody
+waits long for the one who writes it. The last seal of a run is over the seals themselves: a person who keeps its root
+somewhere else can tell that none of those before it was rewritten. A purge leaves the digest of each sealed row that
+it erases (`erased`), so that the seal still holds; no number is given again, on either engine.
+
+A seal holds a row's content by names that mean the same in every store, never by this store's numbers. A leaf is the
+RFC 6962 digest over a JSON array: the table's name, then the row's values in a fixed order; times are ISO 8601 in UTC
+to the microsecond, and a packed body is the SHA-256 of what it unpacks to. A receipt's leaf is its id, which binds
+its bytes. Its promoted columns have leaves of their own (``columns``), because they follow from the bytes and from
+the version that read them, and because two stores that hold one receipt took it in at two times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import orjson
+from sqlalchemy import Column, Connection, Select, Table, func, insert, select
+
+from receipts.base.errors import StoreError
+from receipts.store import merkle
+from receipts.store.documents import AT_ONCE, unpack
+from receipts.store.schema import own_id
+from receipts.store.sql import engine_of
+from receipts.store.tables import content_columns, erased, metadata, origins, purges, receipts, rules_of, seals
+from receipts.store.verdicts import SIDES, SidesOf
+
+
+class SealedTable(NamedTuple):
+    """How the rows of a sealed table are read: the number first, then what the leaf holds of them."""
+
+    name: str
+    table: Table
+    query: Select[Any]
+    number: Column[int]
+    related: SidesOf | None = None
+
+
+def _sealed_tables() -> Iterator[SealedTable]:
+    # Seals come last: theirs covers every other seal, so that the newest root speaks for all before it.
+    for table in sorted(metadata.tables.values(), key=lambda table: table is seals):
+        rules = rules_of(table)
+        if not rules.sealed:
+            continue
+        number = table.c.seq
+        query = select(number, *(table.c[name] for name in content_columns(table) if name not in rules.unsealed))
+        if table is receipts:
+            yield SealedTable("receipts", table, select(number, table.c.id), number)
+            yield SealedTable("columns", table, query, number)
+        elif table is erased:  # with its tombstone, which has no number of its own to be sealed under
+            query = query.add_columns(purges.c.reason, purges.c.at, purges.c.actor)
+            yield SealedTable("erased", table, query.outerjoin(purges, purges.c.receipt == erased.c.receipt), number)
+        else:
+            yield SealedTable(table.name, table, query, number, SIDES.get(table.name))
+
+
+KINDS: Final[Mapping[str, SealedTable]] = {kind.name: kind for kind in _sealed_tables()}
+# What seals of another store are checked against here; other rows concern one store only.
+SHARED: Final = frozenset(name for name, table in metadata.tables.items() if rules_of(table).sealed == "everywhere")
+
+
+class SealedRow(NamedTuple):
+    """A row under its number in this store."""
+
+    number: int
+    digest: bytes
+
+
+def leaves_between(
+    connection: Connection, what: str, first: int, last: int, most: int | None = None
+) -> Iterator[SealedRow]:
+    """Leaves of the rows from a number to another, both taken in, ascending; at most so many."""
+    kind = KINDS[what]
+    while first <= last and most != 0:
+        limit = AT_ONCE if most is None else min(most, AT_ONCE)
+        query = kind.query.where(kind.number >= first, kind.number <= last).order_by(kind.number).limit(limit)
+        rows = connection.execute(query).all()
+        yield from _leaves(connection, kind, rows)
+        if len(rows) < limit:
+            return
+        first, most = rows[-1][0] + 1, None if most is None else most - len(rows)
+
+
+def leaves_of(connection: Connection, what: str, numbers: Sequence[int]) -> Iterator[SealedRow]:
+    """Leaves of the rows of these numbers that are there, ascending."""
+    kind, ordered = KINDS[what], sorted(numbers)
+    for start in range(0, len(ordered), AT_ONCE):
+        chosen = kind.number.in_(ordered[start : start + AT_ONCE])
+        yield from _leaves(connection, kind, connection.execute(kind.query.where(chosen).order_by(kind.number)).all())
+
+
+def _leaves(connection: Connection, kind: SealedTable, rows: Sequence[Any]) -> Iterator[SealedRow]:
+    related = kind.related(connection, [row[0] for row in rows]) if kind.related is not None and rows else {}
+    recorded = "actor" in kind.query.selected_columns
+    packed = kind.table.c.get("body") is not None and "codec" in kind.table.c
+    for row in rows:
+        number, *values = row
+        if recorded and values[-1] is None:
+            values.pop()  # a row from before actors were recorded, as its seal has it
+        if packed:
+            *values, codec, body = values
+            values += [_body_digest(codec, body), related.get(number, [])]
+        yield SealedRow(number, merkle.leaf(leaf_content(kind.name, values)))
+
+
+def _body_digest(codec: str, body: bytes) -> str:
+    try:
+        return sha256(unpack(codec, body, "")).hexdigest()
+    except StoreError:
+        return "unreadable"
+
+
+def leaf_content(what: str, values: Sequence[Any]) -> bytes:
+    """What a leaf is the digest of."""
+    return orjson.dumps([what, *(_plain(value) for value in values)], default=str)
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
+
+
+MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
+_ITSELF: Final = "seals"
+_SHOWN: Final = 5  # numbers of a gap
+
+
+class Seal(NamedTuple):
+    """A root over `held` rows of a table, numbered `first` to `last` in the store that sealed them. Time in UTC."""
+
+    seq: int
+    store: str
+    what: str
+    first: int
+    last: int
+    held: int
+    root: str
+    at: datetime
+
+
+class SealRows(NamedTuple):
+    """What is there of a seal's rows, in its store's numbers, with those whose digest a purge left."""
+
+    seal: Seal
+    leaves: tuple[SealedRow, ...]
+    erased: int
+
+    @property
+    def root(self) -> str:
+        """The root over what is there."""
+        return merkle.root(item.digest for item in self.leaves).hex()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every row is there as it was sealed."""
+        return len(self.leaves) == self.seal.held and self.root == self.seal.root
+
+
+def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
+    """Seal what no seal holds yet, at most so many rows a table; gives the seals written, none where all is sealed.
+
+    On PostgreSQL a number may be given before another and its row be seen after it: whoever writes rows holds the
+    lock of `submission.lock` together with others, and this takes it alone, so that none is left behind a seal.
+    """
+    engine_of(connection).lock(connection, alone=True)
+    store = own_id(connection)
+    written: list[Seal] = []
+    for what in KINDS:
+        if what == _ITSELF and not written:
+            continue  # a seal over the last seal alone would be followed by another for ever
+        unsealed = _unsealed(connection, store, what, most)
+        if unsealed:
+            written.append(_write(connection, store, what, unsealed, at))
+    return written
+
+
+def _write(connection: Connection, store: str, what: str, rows: Sequence[SealedRow], at: datetime) -> Seal:
+    root = merkle.root(item.digest for item in rows).hex()
+    one = Seal(0, store, what, rows[0].number, rows[-1].number, len(rows), root, at)
+    values = {name: value for name, value in one._asdict().items() if name != "seq"}
+    key = connection.execute(insert(seals).values(**values)).inserted_primary_key
+    assert key is not None
+    return one._replace(seq=key[0])
+
+
+def all_seals(connection: Connection, store: str | None = None, what: str | None = None) -> Iterator[Seal]:
+    """Seals of a store, or of all, in the order in which they were written or came in."""
+    query = select(seals).order_by(seals.c.seq)
+    query = query if store is None else query.where(seals.c.store == store)
+    query = query if what is None else query.where(seals.c.what == what)
+    for row in connection.execute(query):
+        yield Seal(*row)
+
+
+def last_sealed(connection: Connection, store: str | None, what: str) -> int:
+    """The number of the last row of a table that a seal of the store holds, 0 where none does."""
+    query = select(func.max(seals.c.last)).where(seals.c.store == store, seals.c.what == what)
+    return connection.execute(query).scalar() or 0
+
+
+def last_at(connection: Connection) -> datetime | None:
+    """When this store was last sealed, in UTC; None where it never was."""
+    query = select(func.max(seals.c.at)).where(seals.c.store == own_id(connection))
+    at: datetime | None = connection.execute(query).scalar()
+    return at
+
+
+def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[SealedRow]:
+    end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
+    return list(leaves_between(connection, what, last_sealed(connection, store, what) + 1, end, most))
+
+
+def _erased(connection: Connection, one: Seal) -> list[SealedRow]:
+    query = select(erased.c.number, erased.c.leaf).where(
+        erased.c.store == one.store, erased.c.what == one.what, erased.c.seal == one.root
+    )
+    return [SealedRow(number, _digest_bytes(digest)) for number, digest in connection.execute(query)]
+
+
+def _digest_bytes(digest: str) -> bytes:
+    try:
+        return bytes.fromhex(digest)
+    except ValueError:
+        return digest.encode()  # no digest: it will not give the root
+
+
+def held(connection: Connection, one: Seal, own: str | None) -> SealRows:
+    """What is there of a seal's rows. ``own`` is this store's id, None where its row is gone.
+
+    Another's rows are found by their origins.
+    """
+    gone = _erased(connection, one)
+    if one.store == own:
+        hashes = list(leaves_between(connection, one.what, one.first, one.last))
+    else:
+        hashes = _of_another(connection, one)
+    return SealRows(one, tuple(sorted([*hashes, *gone])), len(gone))
+
+
+def _of_another(connection: Connection, one: Seal) -> list[SealedRow]:
+    query = select(origins.c.here, origins.c.number).where(
+        origins.c.store == one.store, origins.c.what == one.what, origins.c.number.between(one.first, one.last)
+    )
+    numbers: dict[int, list[int]] = {}
+    for here, there in connection.execute(query):
+        numbers.setdefault(here, []).append(there)
+    return [
+        SealedRow(number, item.digest)
+        for item in leaves_of(connection, one.what, list(numbers))
+        for number in numbers[item.number]
+    ]
+
+
+def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Iterable[int]]) -> None:
+    """Before rows are erased: keep the digest of each that a seal holds, and the number of each that none holds yet.
+
+    ``receipt`` is the one that has the tombstone, ``doomed`` are numbers by table.
+    """
+    own = own_id(connection)
+    rows = []
+    for what, numbers in doomed.items():
+        for item in leaves_of(connection, what, list(numbers)):
+            for store, number in ((own, item.number), *_elsewhere(connection, what, item.number)):
+                root = _root_over(connection, what, number, store)
+                of = {"store": store, "what": what, "number": number, "receipt": receipt}
+                if root is not None:
+                    rows.append({**of, "leaf": item.digest.hex(), "seal": root})
+                elif store == own:
+                    rows.append({**of, "leaf": "", "seal": ""})
+    if rows:
+        connection.execute(insert(erased), rows)
+
+
+def _elsewhere(connection: Connection, what: str, here: int) -> list[tuple[str, int]]:
+    query = select(origins.c.store, origins.c.number).where(origins.c.what == what, origins.c.here == here)
+    return [(store, number) for store, number in connection.execute(query)]
+
+
+def _root_over(connection: Connection, what: str, number: int, store: str) -> str | None:
+    """The root of the last seal that holds a row by its number in a store."""
+    of = (seals.c.store == store, seals.c.what == what, seals.c.first <= number, seals.c.last >= number)
+    root: str | None = connection.scalar(select(seals.c.root).where(*of).order_by(seals.c.seq.desc()).limit(1))
+    return root
+
+
+class Gap(NamedTuple):
+    """How many numbers have no row, and the first few of them."""
+
+    missing: int
+    first: tuple[int, ...]
+
+
+def gaps(connection: Connection, store: str | None) -> dict[str, Gap]:
+    """Gaps by table: each is a row that was deleted before a seal covered it. A table without a gap is left out."""
+    every = {what: _gap(connection, store, what) for what, kind in KINDS.items() if what == kind.table.name}
+    return {what: gap for what, gap in every.items() if gap.missing}
+
+
+def _gap(connection: Connection, store: str | None, what: str) -> Gap:
+    """Numbers after the last seal, up to the last row, that have no row and that no purge erased."""
+    number, last = KINDS[what].number, last_sealed(connection, store, what)
+    query = select(erased.c.number).where(erased.c.store == store, erased.c.what == what, erased.c.number > last)
+    known = {last, *connection.execute(select(number).where(number > last)).scalars()}
+    known.update(connection.execute(query).scalars())
+    count, first = 0, list[int]()
+    for before, after in pairwise(sorted(known)):
+        count += after - before - 1
+        first += range(before + 1, min(after, before + 1 + _SHOWN - len(first)))
+    return Gap(count, tuple(first))
