@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from receipts.questions.bisect.walk import Explanation, Outcome, walk
+from receipts.plugins.study.bisection import Explanation, Outcome, walk
 from receipts.stats.effect import compare
 
 SIGMA, DELTA = 0.004, 0.01

@@ -39,8 +39,7 @@ import fit_autograd
 import fit_compiler
 
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit.calibrate import calibrate
-from receipts.questions.fit.estimate import MemoryEstimate, estimate, point_of
+from receipts.questions.fit import MemoryEstimate, calibrate, estimate, point_of
 from receipts.receipt import Parsed
 from receipts.workflows.tables.notebook import import_file
 

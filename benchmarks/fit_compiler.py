@@ -40,7 +40,7 @@ from fit_shapes import shapes
 
 from receipts.ingest.evidence.memory.xla_oom import failures
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit.estimate import estimate, setup_of
+from receipts.questions.fit import estimate, setup_of
 from receipts.questions.plan import plan_of
 
 RECORD = HERE / "fit_compiler.json"

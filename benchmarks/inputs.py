@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 
 from receipts.axes.configuration import configuration
 from receipts.axes.replicates import replicates
-from receipts.judging.compare import compare
+from receipts.judging.comparison import compare
 from receipts.judging.rulebook import Rulebook, builtin
 from receipts.receipt import Document, Parsed, parse, read
 

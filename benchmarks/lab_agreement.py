@@ -2,8 +2,8 @@
 
     python benchmarks/lab_agreement.py --cases DIR [--mapping FILE] [--json]
 
-DIR holds ``runs.json`` and ``claims.json``. The runs are imported by the mapping; the pair of every claim with two
-runs is compared on its metric by `receipts.judging.compare.compare`, all with the same options. Printed are the table
+DIR holds ``runs.json`` and ``claims.json``. The runs are imported by the mapping; the pair of every claim with two runs
+is compared on its metric by `receipts.judging.comparison.compare`, all with the same options. Printed are the table
 *person × product*, the shares that the bars speak of, and every disagreement with both reasons; then the same claims as
 claims, with their verdicts (``lab_claims.py``). Exit 0 when every bar holds, 1 when one does not.
 """
@@ -29,7 +29,7 @@ from lab_claims import Published, claim_figures, print_claims, publish
 from lab_names import METRICS, renamed
 
 from receipts.base.errors import UsageError
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, Finding, Level, Question

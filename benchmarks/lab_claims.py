@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.claim import claim_from_json
 from receipts.judging.facts import Facts
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.claims.judge import ClaimEvidence, judge
-from receipts.questions.claims.load import from_json
+from receipts.judging.verdict import ClaimVerdict
+from receipts.questions.claims.judgment import ClaimEvidence, judge
 from receipts.receipt import Parsed
 
 # One signed percentage and nothing beside it, or such a one in brackets behind the two numbers.
@@ -77,7 +77,7 @@ def publish(record: Mapping[str, Any], metric: str, a: Parsed, b: Parsed, study:
         "effect": f"{change['change'].replace(' ', '')} %" if change else ANY_CHANGE,
         "study": study,
     }
-    claim = from_json(json.dumps(stated), record["id"])
+    claim = claim_from_json(json.dumps(stated), record["id"])
     return Published(record, judge(claim, ClaimEvidence((b,), (a,), Facts()), rulebook))
 
 

@@ -8,8 +8,8 @@ import statistics
 from pathlib import Path
 
 from benchmarks.history import groups_of, simulated
-from receipts.questions.experiment.experiment import Contrast, Experiment
-from receipts.questions.experiment.progress import answer_of
+from receipts.plugins.study.experiment import Contrast, Experiment
+from receipts.plugins.study.progress import answer_of
 from receipts.stats.equivalence import CONFIDENCE
 from receipts.stats.log_ratio import against_floor, pooled
 from receipts.stats.sequential import plan_looks

@@ -14,8 +14,8 @@ from typing import Any
 from schemas import receipt_schema
 
 from receipts.ingest.evidence.vocabulary import table, tables
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import builtin
-from receipts.judging.topic import Topic
 from receipts.receipt.leaves import COLLECTIONS
 from receipts.receipt.route import SPELLINGS
 

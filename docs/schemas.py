@@ -57,12 +57,12 @@ def _polished(node: Any) -> Any:
 
 def claims_schema() -> Schema:
     """Schema of ``claims.toml`` 1, which is TOML and has this shape."""
-    from receipts.judging.claims.claim import VERSION, ClaimsDocument
+    from receipts.judging.claim import CLAIMS_VERSION, ClaimsDocument
 
     found = _polished(ClaimsDocument.model_json_schema())
     head = {
         "$schema": DRAFT,
-        "title": f"Claims {VERSION}",
+        "title": f"Claims {CLAIMS_VERSION}",
         "$comment": "Also refused, and beyond JSON Schema: an id given twice, an effect that cannot be read, "
         "and an axis, metric or mechanism that does not exist.",
     }
@@ -72,8 +72,7 @@ def claims_schema() -> Schema:
 def verdict_schema() -> Schema:
     """Schema of what ``check --json``, ``compare --json`` and ``claim check --json`` print."""
     from receipts.axes import Difference
-    from receipts.judging.claim_verdict import ClaimVerdict
-    from receipts.judging.verdict import Comparison, ReceiptVerdict
+    from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict
     from receipts.stats.equivalence import Effect
 
     names = {"Difference": Difference, "Effect": Effect}

@@ -18,9 +18,9 @@ from receipts.axes.configuration import Configuration, configuration
 from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.bridge.bridge import bridge
-from receipts.questions.history.line import history_of
-from receipts.questions.history.watch import watch
+from receipts.plugins.study.bridge import bridge
+from receipts.plugins.track.line import history_of
+from receipts.plugins.track.watch import watch
 from receipts.questions.neighbours import MOST, neighbours
 from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from receipts.metrics.chips import Pressure
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
-    from receipts.questions.reproduced import Reproduced
+    from receipts.questions.corroboration import Reproduced
     from receipts.questions.sides import Asked, Join
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -85,9 +85,9 @@ class Comparison(Answer):
         facts = self.sides.facts
         if not facts.shapes:
             return {}
-        from receipts.judging.envelope import standing
+        from receipts.judging.facts import shape_standing
 
-        places = {side: standing(facts, group[0]) for side, group in (("A", self.sides.a), ("B", self.sides.b))}
+        places = {side: shape_standing(facts, group[0]) for side, group in (("A", self.sides.a), ("B", self.sides.b))}
         known = any(place.word != "unknown" for place in places.values())
         return {side: str(place) for side, place in places.items()} if known else {}
 
@@ -109,7 +109,7 @@ class Comparison(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
-        from receipts.judging.verdict_json import to_json
+        from receipts.judging.verdict import verdict_to_json
         from receipts.metrics.chips import pressure_json
 
         memory = pressure_json(self.memory[1])
@@ -120,7 +120,7 @@ class Comparison(Answer):
             "next": self.deciding,
             "reproduced": {side.lower(): who._asdict() for side, who in self.reproduced.items()},
         }
-        return {**to_json(self.proved), **{name: value for name, value in beside.items() if value}}
+        return {**verdict_to_json(self.proved), **{name: value for name, value in beside.items() if value}}
 
     def page(self) -> Page:
         """The page that ``receipts compare`` prints."""
@@ -173,7 +173,7 @@ def compared(
     *only* none does, with *all* every stored launch of the configuration. Every launch is asked for at least the
     ``grade``. The verdict counts stored launches that were left out; ``beside`` is the store to count them in if the
     launches are in none. Raises NotFound, UsageError for a witness that witnesses none of the launches, and as
-    `receipts.judging.compare.compare_sides` does.
+    `receipts.judging.comparison.compare_sides` does.
     """
     from receipts.base.errors import every
     from receipts.questions.comparisons import Comparisons, names_one
@@ -216,7 +216,7 @@ def _reproduced(
     for letter, group, history in zip("AB", (sides.a, sides.b), asked.history, strict=True):
         hosts = {item.receipt.run.host for item in group} | {row.host for row in history}
         if store is not None and len(hosts) > 1:
-            from receipts.questions.reproduced import reproduced
+            from receipts.questions.corroboration import reproduced
 
             head = next((item for item in group if store.entries([item.id])), None)
             who = reproduced(comparisons, store, head, metric) if head is not None else None

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
-    from receipts.questions.reproduced import Reproduced
-    from receipts.questions.signer import Signer
+    from receipts.questions.corroboration import Reproduced, Signer
     from receipts.store import Decision
 
 
@@ -93,7 +92,7 @@ class Receipt(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
-        from receipts.judging.verdict_json import to_json
+        from receipts.judging.verdict import verdict_to_json
         from receipts.metrics.chips import account
         from receipts.metrics.chips.account import account_json as memory_json
 
@@ -101,7 +100,7 @@ class Receipt(Answer):
         return {
             "id": self.id,
             "answers": dict(self.answers.rows()),
-            "verdict": to_json(self.verdict),
+            "verdict": verdict_to_json(self.verdict),
             "stated": dict(self.stated),
             "memory": memory_json(account(self.parsed)),
             "actor": self.actor,
@@ -156,9 +155,9 @@ class Check(Answer):
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What ``receipts check FILE --json`` prints: a list of one verdict (``schema/verdict-1.schema.json``)."""
-        from receipts.judging.verdict_json import to_json
+        from receipts.judging.verdict import verdict_to_json
 
-        return [to_json(self.verdict)]
+        return [verdict_to_json(self.verdict)]
 
     def page(self) -> Page:
         """The page of the receipt."""

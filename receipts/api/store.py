@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,10 +14,10 @@ from receipts.api.comparison import Comparison, compared
 from receipts.api.listed import Listed, Receipts
 from receipts.api.receipt import Receipt, parsed
 from receipts.api.rules import rulebook
+from receipts.base.plugins import question
 from receipts.questions.comparisons import Comparisons, Floors
-from receipts.questions.reproduced import reproduced
+from receipts.questions.corroboration import reproduced, signer
 from receipts.questions.sides import Join
-from receipts.questions.signer import signer
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -46,6 +47,13 @@ class Store(AbstractContextManager["Store"]):
 
     def __repr__(self) -> str:
         return f"<receipts store {self.opened.url}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """A question that a plugin adds, such as `bridge`, asked of this store. Raises AttributeError."""
+        asked = None if name.startswith("_") else question(name)
+        if asked is None:
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return partial(asked, self)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -145,24 +153,10 @@ class Store(AbstractContextManager["Store"]):
         from receipts.questions.neighbours import neighbours
 
         named = axis_named(axis) if axis is not None else None
-        near = neighbours(self.opened, self._one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
+        near = neighbours(self.opened, self.one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
         document = as_data(near)
         rows = [*document["neighbours"], *document["refused"]]
         return Listed(document, rows, lambda: page(near), near.exit_code, COLUMNS)
-
-    def bridge(self, a: Given, b: Given, *, metric: str = registry.DEFAULT, most: int = 200) -> Listed:
-        """The chain of accepted one-axis comparisons from A to B, or the fewest runs that would complete one.
-
-        A row is a hop of the best chain. At most ``most`` hops are judged. Raises NotFound.
-        """
-        from receipts.publish.bridge import page
-        from receipts.questions.bridge.bridge import bridge
-        from receipts.questions.bridge.data import as_data
-
-        bridged = bridge(self.opened, self._one(a), self._one(b), self.rulebook, metric=metric, most=most)
-        document = as_data(bridged)
-        hops = document["chains"][0] if document["chains"] else []
-        return Listed(document, hops, lambda: page(bridged), bridged.exit_code)
 
     def preflight(self, plan: Given) -> Listed:
         """Whether a plan, or a receipt, is known to work or to fail, and the next rung of its ladder.
@@ -213,7 +207,8 @@ class Store(AbstractContextManager["Store"]):
 
         return check(self.opened, self.rulebook, document, add=True)
 
-    def _one(self, item: Given) -> Parsed:
+    def one(self, item: Given) -> Parsed:
+        """The receipt that a word or a document means. Raises NotFound and InputError."""
         return self.opened.get(item, repeated=True) if isinstance(item, str) else parsed(item)
 
 

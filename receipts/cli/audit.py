@@ -15,7 +15,7 @@ from receipts.cli.session import Session
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.signing.private import PrivateKey
+    from receipts.signing.key import PrivateKey
     from receipts.store import Store
     from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit, Fault
@@ -81,7 +81,7 @@ def command(
     Exit codes: 0 everything is as it was written, 1 faults, each printed with what to do, 4 the store failed.
     """
     from receipts.publish.integrity import audited
-    from receipts.signing.private import read_private
+    from receipts.signing.key import read_private
     from receipts.workflows.audit import audit
 
     if proof is not None and (sealing or expect or against):
@@ -116,23 +116,22 @@ def command(
 
 
 def _publish(store: Store, target: str, key: PrivateKey) -> str:
-    from receipts.workflows.checkpoints import publish
-    from receipts.workflows.log_places import without_secrets
+    from receipts.workflows.checkpoints import publish_checkpoint, without_secrets
 
-    one, place = publish(store, target, key), without_secrets(target)
+    one, place = publish_checkpoint(store, target, key), without_secrets(target)
     if one is None:
         return f"{place}: no seal came since its last checkpoint"
     return f"{place}: a checkpoint of {counted(one.size, 'seal')}, root {one.root.hex()[:16]}"
 
 
 def _against(store: Store, source: str, files: tuple[str, ...]) -> list[Fault]:
-    from receipts.signing.public import read_public_file
-    from receipts.workflows.checkpoints import against
+    from receipts.signing.key import read_public_file
+    from receipts.workflows.checkpoints import faults_against
 
     now = datetime.now(UTC)
     known = [read_public_file(file) for file in files]
     known = known or [item.key for item in store.signing.every_key() if not item.lanes and not item.refusal("", now)]
-    return list(against(store, source, known))
+    return list(faults_against(store, source, known))
 
 
 def _as_data(audit: Audit, seals: list[Seal], head: str | None) -> dict[str, Any]:

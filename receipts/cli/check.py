@@ -53,7 +53,7 @@ def command(
     from receipts.api.comparison import refuse_strangers
     from receipts.base.errors import InputError, NotFound, near
     from receipts.judging.judge import judge_receipt
-    from receipts.judging.verdict_json import to_json
+    from receipts.judging.verdict import verdict_to_json
     from receipts.publish.check import line, page
     from receipts.publish.page import text
 
@@ -86,7 +86,7 @@ def command(
         undeclared = (lane, near(lane, lanes.names())) if lane not in lanes.names() else None
         return page(verdict, item.source, missing=missing, undeclared=undeclared, replaced=replaced.get(item.id))
 
-    verdicts = each(session, judged, lambda pair: to_json(pair[1]), shown)
+    verdicts = each(session, judged, lambda pair: verdict_to_json(pair[1]), shown)
     return 2 if refused else worst(verdict.status for _, verdict in verdicts)
 
 

@@ -12,8 +12,8 @@ from receipts.cli.session import Session, worst
 from receipts.cli.verb import Answer, group, verb
 
 if TYPE_CHECKING:
-    from receipts.judging.claim_verdict import ClaimVerdict
-    from receipts.questions.claims.load import ClaimFile
+    from receipts.judging.claim import ClaimFile
+    from receipts.judging.verdict import ClaimVerdict
     from receipts.store import Store
 
 NO_CLAIMS = "no claims; add some: receipts claim add FILE"
@@ -72,10 +72,10 @@ def _claims(
     session: Session, files: tuple[str, ...], *, every: bool, record: bool = False
 ) -> tuple[list[ClaimFile], Store | None]:
     """The claims that were asked for, and the store where it is needed: some word of a claim is no file."""
-    from receipts.questions.claims.gather import is_file, stored
-    from receipts.questions.claims.load import read
+    from receipts.judging.claim import read_claims_file
+    from receipts.questions.claims.judgment import is_file, stored
 
-    groups = [read(file) for file in files]
+    groups = [read_claims_file(file) for file in files]
     words = [word for group in groups for claim in group.claims for word in (*claim.baseline, *claim.candidate)]
     if not every and not record and all(is_file(word) for word in words):
         return groups, None
@@ -91,7 +91,7 @@ def _judged(
     replicates: bool = True,
 ) -> list[ClaimVerdict]:
     """The verdicts on the claims of files: on all, or on those of some names."""
-    from receipts.questions.claims.gather import verdict_on
+    from receipts.questions.claims.judgment import verdict_on
 
     return [
         verdict_on(claim, session.rulebook, store, group.folder, replicates=replicates)
@@ -102,10 +102,10 @@ def _judged(
 
 
 def _answer(verdicts: list[ClaimVerdict], code: int, notes: tuple[str, ...] = ()) -> Answer:
-    from receipts.judging.verdict_json import to_json
+    from receipts.judging.verdict import verdict_to_json
     from receipts.publish.claim import together
 
-    return Answer(lambda: [to_json(item) for item in verdicts], lambda: together(verdicts), code, notes)
+    return Answer(lambda: [verdict_to_json(item) for item in verdicts], lambda: together(verdicts), code, notes)
 
 
 @verb("add", of=command)
@@ -120,12 +120,12 @@ def add(session: Session, files: tuple[str, ...]) -> Answer:
     Each claim is judged when it is added, and the receipts that support it are stored with the verdict. Exit codes: 0
     added, 2 wrong call or input; the verdicts are printed and do not change the code.
     """
-    from receipts.questions.claims.load import read
+    from receipts.judging.claim import read_claims_file
     from receipts.questions.claims.stored import new_claims
 
     if session.team is not None:
         return session.team.claims(files, add=True)
-    groups = [read(file) for file in files]
+    groups = [read_claims_file(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
     store = session.store
     added = set(store.published.add_claims(new))
@@ -207,7 +207,7 @@ def pending(session: Session, files: tuple[str, ...]) -> Answer:
     A win that was measured at a small shape is listed until both sides have run at the target.
     """
     from receipts.publish.page import table_of
-    from receipts.questions.claims.judge import waits
+    from receipts.questions.claims.judgment import waits
 
     verdicts = _judged(session, *_claims(session, files, every=not files))
     rules = session.rulebook.rules
@@ -229,8 +229,8 @@ def footnote(session: Session, claim_id: str, file: str | None) -> Answer:
       receipts claim footnote mtp-off --file claims.toml
     """
     from receipts.base.errors import NotFound
-    from receipts.judging.verdict_json import to_json
-    from receipts.questions.claims.footnote import footnote as written
+    from receipts.judging.verdict import verdict_to_json
+    from receipts.questions.claims.wording import footnote as written
 
     groups, store = _claims(session, (file,) if file else (), every=file is None)
     verdict = next(iter(_judged(session, groups, store, [claim_id])), None)
@@ -238,4 +238,4 @@ def footnote(session: Session, claim_id: str, file: str | None) -> Answer:
         raise NotFound(f"there is no current claim {claim_id!r}; see: receipts claim list --everything")
     decided = store.published.decisions([*verdict.baseline, *verdict.candidate]) if store is not None else []
     text = written(verdict, decided)
-    return Answer(lambda: {"footnote": text, "verdict": to_json(verdict)}, text.rstrip("\n"), verdict.exit_code)
+    return Answer(lambda: {"footnote": text, "verdict": verdict_to_json(verdict)}, text.rstrip("\n"), verdict.exit_code)

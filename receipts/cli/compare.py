@@ -110,7 +110,7 @@ def command(
 
 def _payback(compared: Comparison, session: Session, metric: str) -> tuple[str, ...]:
     """What a cold cache costs beside a warm one; with ``--metric compile_seconds`` any longer compile."""
-    from receipts.questions.payback import payback
+    from receipts.questions.regime import payback
 
     a, b = (session.rulebook.launch(side[0]) for side in (compared.sides.a, compared.sides.b))
     answer = payback(a, b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,9 +13,7 @@ from receipts.cli.session import Session, named_plan
 from receipts.cli.verb import Answer, verb
 
 if TYPE_CHECKING:
-    from receipts.plugins.aot.compiler import CompilerAnswer
-    from receipts.questions.fit.estimate import MemoryEstimate
-    from receipts.receipt import Parsed
+    from receipts.questions.fit import MemoryEstimate
 
 
 @verb("fit")
@@ -60,10 +58,9 @@ def command(
     with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1
     it does not, 2 wrong call or input, 3 too little is stated to decide.
     """
-    from receipts.plugins.aot.compiler import ask_compiler
+    from receipts.base import plugins
     from receipts.publish.fit import page
-    from receipts.questions.fit.data import as_data
-    from receipts.questions.fit.estimate import calibrations, estimate, with_shrinks
+    from receipts.questions.fit import calibrations, estimate, estimates_as_data, with_shrinks
 
     if oom is not None and not aot:
         raise UsageError("--oom writes what the compiler refuses; give --aot with it")
@@ -81,14 +78,15 @@ def command(
         with_shrinks(estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)), item, lane)
         for item in plans
     ]
-    answer = ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if aot else None
-    if oom is not None and answer is not None and answer.failure is not None:
-        _write_refusal(oom, plans[0], estimates[0], answer)
+    compiler = plugins.service("compiler", "fit --aot") if aot else None
+    answer = compiler.ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if compiler else None
+    if compiler and oom is not None and answer.failure is not None:
+        _write_refusal(oom, compiler.oom_receipt(plans[0], estimates[0], answer))
     if svg is not None:
         _draw(svg, estimates)
     return Answer(
-        lambda: as_data(estimates, answer, calibrated=calibrate),
-        lambda: page(estimates, answer, calibrated=calibrate),
+        lambda: estimates_as_data(estimates, compiler and compiler.answer_json(answer), calibrated=calibrate),
+        lambda: page(estimates, compiler and compiler.section(answer), calibrated=calibrate),
         _code(estimates, answer),
     )
 
@@ -102,16 +100,14 @@ def _draw(path: str, estimates: list[MemoryEstimate]) -> None:
     output.picture(path, figure)
 
 
-def _write_refusal(path: str, parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer) -> None:
+def _write_refusal(path: str, receipt: dict[str, Any]) -> None:
     import json
 
-    from receipts.plugins.aot.compiler import oom_receipt
-
-    files.write(path, json.dumps(oom_receipt(parsed, estimate, answer), indent=2) + "\n")
+    files.write(path, json.dumps(receipt, indent=2) + "\n")
     output.note(f"wrote {path}; then: receipts check {path}")
 
 
-def _code(estimates: list[MemoryEstimate], answer: CompilerAnswer | None) -> int:
+def _code(estimates: list[MemoryEstimate], answer: Any) -> int:
     """Of two plans the second decides: it is the one that is asked about. A compiler's answer outranks an estimate."""
     if answer is not None:
         return 0 if answer.compiled.total is not None else 1

@@ -13,8 +13,8 @@ from receipts.cli.session import Session
 from receipts.cli.verb import verb
 
 if TYPE_CHECKING:
+    from receipts.judging.claim import ClaimFile
     from receipts.publish.lint.check import LintResult
-    from receipts.questions.claims.load import ClaimFile
 
 
 @verb("lint")
@@ -62,9 +62,9 @@ def command(
 def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
     if not files:
         return ()
-    from receipts.questions.claims.load import read
+    from receipts.judging.claim import read_claims_file
 
-    return tuple(read(file) for file in files)
+    return tuple(read_claims_file(file) for file in files)
 
 
 def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnings: int | None = None) -> int:

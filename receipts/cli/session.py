@@ -269,9 +269,9 @@ def _note_undeclared(session: Session, plan: Parsed) -> None:
 def laid_out(session: Session, plan: Parsed) -> None:
     """Refuse a plan that no chips can hold, whatever their memory. Raises InputError with every place."""
     from receipts.base.errors import InputError
-    from receipts.questions.plan.layout import torn
+    from receipts.questions.plan import layout_problems
 
     rulebook = session.rulebook
-    problems = torn(plan, rulebook.lanes.of(plan.receipt.run.lane), rulebook.rules)
+    problems = layout_problems(plan, rulebook.lanes.of(plan.receipt.run.lane), rulebook.rules)
     if problems:
         raise InputError(plan.source, problems)

@@ -1,6 +1,7 @@
 """The proof of a finding: a minimal set of stated leaves that, with the required keys, still gives the finding.
 
-It is found by leaving leaves out, so rules declare nothing, and it includes what effective values depend on.
+Leaves are left out one after another, so rules declare nothing, and the proof includes what effective values depend on.
+The proof of an error on a pair takes leaves of both sides and of their witnesses.
 """
 
 from __future__ import annotations
@@ -8,22 +9,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import Any, Final
 
 from receipts.base.errors import UsageError
-from receipts.judging.rule import Case, Rule
-from receipts.judging.rulebook import RuleSet
-from receipts.judging.verdict import Finding, Level, ProofLeaf
+from receipts.judging.facts import Facts
+from receipts.judging.rule import Case, PairCase, Rule, Topic
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.verdict import Comparison, Finding, Level, ProofLeaf
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from receipts.receipt.leaf import Section
-from receipts.receipt.leaves import find_leaf
+from receipts.receipt.leaves import find_leaf, path_of
 
 Stands = Callable[[Collection[ProofLeaf]], bool]
-FEW: Final = 8  # leaves that are tried one by one, where not all of them can be left out
-MOST_TRIED_AGAIN: Final = 64
+MAX_SINGLE_LEAVES: Final = 8  # leaves that are tried one by one, where not all of them can be left out
+MAX_TRIED_AGAIN: Final = 64
 _ROW: Final = re.compile(r"\[\d+\]")
 _WHOLE: Final = ("measurement.step_flags",)  # a map that is one leaf
 
@@ -94,7 +96,7 @@ def minimal(leaves: Sequence[ProofLeaf], stands: Stands) -> tuple[ProofLeaf, ...
         if _stands(stands, without):
             kept = without
         elif len(part) > 1:
-            size = len(part) // 2 if len(part) > FEW else 1
+            size = len(part) // 2 if len(part) > MAX_SINGLE_LEAVES else 1
             for start in range(0, len(part), size):
                 prune(part[start : start + size])
 
@@ -107,7 +109,7 @@ def minimal(leaves: Sequence[ProofLeaf], stands: Stands) -> tuple[ProofLeaf, ...
     # An offense may come back when more is left out: only a pass that changes nothing shows that each leaf is needed.
     # Not so what a witness lends, which takes every axis of two launches to show, and grows with what is stated.
     before: list[ProofLeaf] = []
-    while kept != before and len(kept) <= MOST_TRIED_AGAIN:
+    while kept != before and len(kept) <= MAX_TRIED_AGAIN:
         before = list(kept)
         for leaf in before:
             prune([leaf])
@@ -138,7 +140,7 @@ class Reducer:
         paths = frozenset(leaf.path for leaf in leaves if leaf.receipt == parsed.id)
         trials = self._trials.setdefault(parsed.id, {})
         if paths not in trials:
-            if len(trials) >= FEW:
+            if len(trials) >= MAX_SINGLE_LEAVES:
                 del trials[next(iter(trials))]
             trials[paths] = _reduced(parsed, paths)
         else:
@@ -190,3 +192,62 @@ def _entries(
         left = _part(value, f"{path}.{key}", paths, inside)
         if left is not None:
             yield key, left
+
+
+Retry = Callable[[Sequence[Parsed], Sequence[Parsed], Rulebook, Facts | None], Comparison]
+
+
+def proved_pair(comparison: Comparison, pair: PairCase, rulebook: Rulebook, retry: Retry) -> tuple[Finding, ...]:
+    """The findings of a comparison, its errors on the pair with their proofs.
+
+    ``retry`` compares reduced receipts under a reduced rulebook and facts.
+    """
+    facts = pair.facts
+    witnesses = facts.witnesses if facts is not None else ()
+    sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
+    every = stated_by([*sides[0], *sides[1], *(item for item in witnesses if item.id in comparison.witnesses)])
+    moved = {member.path for change in comparison.difference.changed for member in change.members}
+    # What a witness lends takes most leaves of two receipts: the proofs of the sides' own findings have them already.
+    shown = {leaf for item in (*pair.findings_a, *pair.findings_b) for leaf in item.proof}
+    spoilt = {item.code for item in (*pair.findings_a, *pair.findings_b) if item.level is Level.ERROR}
+    quoting = rulebook.rules.about(Topic.SIDES)
+
+    moved_leaves = {leaf for leaf in every if path_of(leaf.path) in moved}
+    less = Reducer()
+    books = {
+        item.code: rulebook.of_rules({item.code, *(spoilt if item.code in quoting else ())})
+        for item in comparison.findings
+    }
+
+    @lru_cache(maxsize=1024)  # several findings of one rule are tried on the same leaves
+    def errors(code: str, leaves: frozenset[ProofLeaf], launches: int | None) -> frozenset[tuple[str, str]]:
+        a, b = ([less(one, leaves) for one in side[:launches]] for side in sides)
+        fewer = facts and replace(facts, witnesses=tuple(less(one, leaves) for one in witnesses))
+        items = retry(a, b, books[code], fewer).findings
+        return frozenset((item.at, item.found) for item in items if item.code == code and item.level is Level.ERROR)
+
+    @cache
+    def needed(code: str) -> int | None:
+        """The launches of a side that a trial takes: the first where it alone is found at fault as all are."""
+        leaves = frozenset(every)
+        return 1 if errors(code, leaves, 1) == errors(code, leaves, None) else None
+
+    def proof(item: Finding) -> tuple[ProofLeaf, ...]:
+        launches = needed(item.code)
+
+        def remains(leaves: Collection[ProofLeaf]) -> bool:
+            return any(same_place(at, item.at) for at, _ in errors(item.code, frozenset(leaves), launches))
+
+        def parts() -> Iterator[list[ProofLeaf]]:
+            likely = [leaf for leaf in every if leaf in moved_leaves or leaf.path.startswith(item.at)]
+            yield likely
+            wider = shown.union(likely)
+            yield [leaf for leaf in every if leaf in wider]
+            yield every
+
+        return next(filter(None, (minimal(part, remains) for part in parts())), ())
+
+    return tuple(
+        replace(item, proof=proof(item)) if item.level is Level.ERROR and item.on_pair else item
+        for item in comparison.findings
+    )

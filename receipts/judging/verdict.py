@@ -1,7 +1,7 @@
-"""Verdicts: data, kept apart from receipts.
+"""Verdicts on a receipt, a comparison and a claim, as values and as JSON-able data; kept apart from receipts.
 
-A finding says where, what was found, what was expected and what to do. A receipt's status and a comparison's three
-answers follow from findings and effect alone, here, and nowhere else.
+A finding says where, what was found, what was expected and what to do. A receipt's status, a comparison's three answers
+and a claim's status follow from findings and effect alone, here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from receipts.axes.lane import Grade
 from receipts.metrics.registry import MetricReading, Taint
@@ -348,3 +348,90 @@ def decide(comparable: Comparable, path: PathAnswer, effect: str, standing: Stan
         return "rejected"
     proven = effect in ("faster", "slower", "equivalent") and standing == "attributed"
     return "accepted" if comparable == "yes" and path == "witnessed" and proven else "inconclusive"
+
+
+ClaimStatus = Literal["supported", "refuted", "unproven", "stale"]
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
+
+    ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
+    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU is based on.
+    """
+
+    state: Literal["holds", "fails", "open"]
+    why: str
+    low: float | None = None
+    high: float | None = None
+    grade: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """The answer to *may this sentence be published?*
+
+    ``otherwise`` is the status that it would have were it not stale. ``findings`` are the claim's own; those on its
+    receipts stand in ``comparison``, or in ``about`` where nothing was compared. ``would_hold`` are effects with which
+    the claim would be supported, where its own is not.
+    """
+
+    claim: str
+    text: str
+    kind: str
+    metric: str
+    effect: str | None
+    status: ClaimStatus
+    otherwise: ClaimStatus
+    assessment: Assessment
+    baseline: tuple[str, ...]
+    candidate: tuple[str, ...]
+    lanes: tuple[str, ...]
+    target: str | None
+    at_target: bool | None
+    findings: tuple[Finding, ...]
+    about: tuple[Finding, ...]
+    comparison: Comparison | None
+    rules: str
+    judge: str
+    would_hold: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Of a command that answers with it: supported 0, refuted 1, unproven and stale 3."""
+        return EXIT[self.status]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why it is not supported, each in a sentence; none where it is."""
+        if self.status == "supported":
+            return ()
+        reasons = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]
+        if self.comparison is not None and self.comparison.status == "rejected":
+            errors = (item for item in self.comparison.findings if item.level is Level.ERROR)
+            reasons += [f"{item.code} {item.found}" for item in errors if item.on_pair]
+        if self.assessment.state != "holds":
+            reasons.append(self.assessment.why)
+        return tuple(dict.fromkeys(reasons))
+
+    def last_line(self) -> str:
+        """Claim and status."""
+        also = f" (otherwise {self.otherwise})" if self.otherwise != self.status else ""
+        return f"{self.status}: {self.claim}{also}"
+
+
+VERDICT_VERSION = "1.0"  # of a verdict as JSON
+
+
+def verdict_to_json(verdict: ReceiptVerdict | Comparison | ClaimVerdict) -> dict[str, Any]:
+    """The verdict as JSON-able data; its schema is ``schema/verdict-1.schema.json``."""
+    document = asdict(verdict)
+    if isinstance(verdict, Comparison):
+        document["counted"] = list(verdict.counted)
+        document["owed"] = verdict.owed
+    if isinstance(verdict, ClaimVerdict):
+        document["reasons"] = list(verdict.reasons)
+        if verdict.comparison is not None:
+            document["comparison"] = verdict_to_json(verdict.comparison)
+    return {"schema_version": VERDICT_VERSION, **document}

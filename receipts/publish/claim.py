@@ -12,7 +12,7 @@ from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, ma
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.judging.verdict import ClaimVerdict
     from receipts.questions.claims.stored import ClaimHistory, Impact
 
 say = words("claim")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes import Member
-from receipts.judging.topic import Topic
+from receipts.judging.rule import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import headline, lacks
 from receipts.publish.decisions import decisions

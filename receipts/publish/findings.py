@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from receipts import metrics
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question
 from receipts.publish.page import Cell, Entry, Link, marked
 from receipts.publish.readings import leaf

@@ -10,22 +10,20 @@ from receipts.estimate.surface import SurfaceName
 from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
-from receipts.questions.fit.estimate import MemoryEstimate, compared, growth
+from receipts.questions.fit import MemoryEstimate, compared, growth
 
 if TYPE_CHECKING:
-    from receipts.plugins.aot.compiler import CompilerAnswer
-    from receipts.questions.fit.calibrate import Calibration
+    from receipts.questions.fit import Calibration
 
 _ORDER = {name: index for index, name in enumerate(SurfaceName)}
 _MOST, _MOST_PAIRS = 8, 4  # changes that are shown; --json has them all
-_MOST_OF_MESSAGE = 600
 
 
-def page(estimates: Sequence[MemoryEstimate], compiled: CompilerAnswer | None, *, calibrated: bool) -> Page:
+def page(estimates: Sequence[MemoryEstimate], compiled: Section | None, *, calibrated: bool) -> Page:
     """One estimate, or two side by side; the compiler's answer below."""
     sections = list(_two(*estimates) if len(estimates) == 2 else _one(estimates[0], calibrated=calibrated))
     if compiled is not None:
-        sections.append(_compiler(compiled))
+        sections.append(compiled)
     names = ("A ", "B ") if len(estimates) == 2 else ("",)
     lines = [(f"{name}{item.name} · {item.lane}: {answer(item)}",) for name, item in zip(names, estimates, strict=True)]
     return Page("Memory", lines[0], facts=tuple(("", line) for line in lines[1:]), sections=sections_of(*sections))
@@ -176,27 +174,6 @@ def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> t
     """A row of the table of growth; a side that has no such figure is ``~``."""
     apart = "~" if a is None or b is None else f"{'−' if b < a else '+'}{amount(abs(b - a), like)}"
     return name, amount(a, like), amount(b, like), apart
-
-
-def _compiler(answered: CompilerAnswer) -> Section:
-    compiled = answered.compiled
-    title = f"The compiler, {compiled.versions}, {compiled.seconds:.0f} s"
-    if compiled.total is None:
-        failure = answered.failure
-        what = f"{failure.class_}: " if failure is not None else ""
-        note = f"refuses it, {what}{' '.join(compiled.message.split())[:_MOST_OF_MESSAGE]}"
-        return Section("compiler", title, (note,))
-    sizes = (
-        ("arguments", compiled.argument),
-        ("outputs", compiled.output),
-        ("outputs that are arguments", compiled.alias),
-        ("temporaries", compiled.temp),
-        ("code", compiled.code),
-        ("peak and code", compiled.total),
-    )
-    after = (f"estimated {amount(answered.estimated)}, {100 * (answered.error or 0.0):+.1f} %",)
-    table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
-    return Section("compiler", title, tables=(table,))
 
 
 def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:

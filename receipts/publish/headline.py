@@ -8,8 +8,8 @@ from __future__ import annotations
 from receipts import metrics
 from receipts.axes import Member
 from receipts.base import units
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import lacks
 from receipts.publish.findings import decides, grouped, on_sides, reason, refusing, worth_reading

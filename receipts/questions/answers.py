@@ -6,8 +6,7 @@ from typing import Literal, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.shape import described, target_of
-from receipts.judging.envelope import standing
-from receipts.judging.facts import Facts
+from receipts.judging.facts import Facts, shape_standing
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Level, ReceiptVerdict
@@ -132,7 +131,7 @@ def _target(parsed: Parsed, lane: Lane, facts: Facts | None) -> AnsweredQuestion
 
     In brief without the ceiling that says so.
     """
-    met, where = target_of(parsed, lane), standing(facts, parsed)
+    met, where = target_of(parsed, lane), shape_standing(facts, parsed)
     at = "the lane names no target" if not lane.targets else f"at target {met.name}" if met else NO_TARGET
     state: State = "yes" if met is not None and where.word in ("inside", "at") else "open"
     if at == NO_TARGET or where.word == "beyond":

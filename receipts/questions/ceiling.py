@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.shape import Description, ShapeKey
-from receipts.judging.envelope import SHAPE, Grade, grade
+from receipts.judging.facts import SHAPE, CeilingGrade, ceiling_grade
 
 if TYPE_CHECKING:
     from receipts.store.query.outcomes import ShapeOutcomes
 
-GRADES: Final[tuple[Grade, ...]] = ("validated", "repeated", "peak")
-Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.envelope.SHAPE`
+GRADES: Final[tuple[CeilingGrade, ...]] = ("validated", "repeated", "peak")
+Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.facts.SHAPE`
 
 
 class Cause(NamedTuple):
@@ -37,7 +37,7 @@ class Ceiling(NamedTuple):
     shapes beyond it, at least as large in every direction; ``gap`` is how far the nearest of them is.
     """
 
-    grade: Grade
+    grade: CeilingGrade
     size: Size
     launches: int
     days: int
@@ -108,7 +108,7 @@ def frontiers(rows: Iterable[ShapeOutcomes]) -> CeilingFrontiers:
 def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Frontier:
     causes = _causes([row for row in rows if row.outcome == "oom"])
     good = [row for row in rows if row.outcome == "ok"]
-    graded = [(grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
+    graded = [(ceiling_grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
     kept = [
         _ceiling(word, size, row, causes)
         for word, size, row in graded
@@ -121,12 +121,12 @@ def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Front
     return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
 
 
-def _hides(other: Grade, word: Grade, theirs: Size, size: Size) -> bool:
+def _hides(other: CeilingGrade, word: CeilingGrade, theirs: Size, size: Size) -> bool:
     """Whether a larger shape that is sustained as well or better makes this one no ceiling."""
     return theirs != size and GRADES.index(other) <= GRADES.index(word) and _larger(theirs, size)
 
 
-def _ceiling(word: Grade, size: Size, row: ShapeOutcomes, causes: Sequence[Cause]) -> Ceiling:
+def _ceiling(word: CeilingGrade, size: Size, row: ShapeOutcomes, causes: Sequence[Cause]) -> Ceiling:
     beyond = _minimal([item for item in causes if item.size != size and _larger(item.size, size)])
     beyond.sort(key=lambda item: _times(item.size, size))
     here = sum(item.launches for item in causes if item.size == size)

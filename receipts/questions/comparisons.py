@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts import metrics
 from receipts.axes.lane import Grade, Lane
-from receipts.judging.compare import Request, compare_sides
+from receipts.judging.comparison import Request, compare_sides
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case

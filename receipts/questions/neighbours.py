@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from receipts import metrics
 from receipts.axes.configuration import configuration
 from receipts.axes.inputs import PREFIX
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook, RuleSet
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Level, Question
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed

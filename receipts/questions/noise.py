@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.axes.lane import Lane, Lanes
-from receipts.judging.effect import sessions_of
+from receipts.judging.effect import alike, sessions_of
 from receipts.judging.facts import Facts
-from receipts.judging.grade import wanted
-from receipts.judging.metric_results import alike
+from receipts.judging.grade import wanted_grade
 from receipts.metrics import METRICS, Launch
 from receipts.metrics.chips import largest_difference
 from receipts.metrics.registry import Taint
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
 MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
-FEWEST_LAUNCHES = 3  # from here on the launches of a side show their own spread
+MIN_LAUNCHES_OF_FLOOR = 3  # from here on the launches of a side show their own spread
 SURVEYED = 20_000
 FEWEST_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
 DeltaSource = Literal["lane", "default"]
@@ -144,7 +143,7 @@ def wants_floor(sides: Sequence[Sequence[Launch]], metric: str) -> bool:
         return True
     if not all(item.series for side in sides for item in side):
         return False
-    if min(len(side) for side in sides) < FEWEST_LAUNCHES:
+    if min(len(side) for side in sides) < MIN_LAUNCHES_OF_FLOOR:
         return True
     return len(sides) == 2 and not in_turns(*sides)
 
@@ -261,7 +260,7 @@ def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[l
     Steps that somebody typed show no noise on a lane that asks for receipts that a program wrote.
     """
     launches = _launches(store, rows, most)
-    repeated = groups((item for item in launches if wanted(item, lane) == "typed" or intact(item)), lane)
+    repeated = groups((item for item in launches if wanted_grade(item, lane) == "typed" or intact(item)), lane)
     ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in repeated)
     return [[Launch(item, lane) for item in group] for group in ordered]
 

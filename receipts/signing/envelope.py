@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from receipts.base.errors import InputError, Problem
-from receipts.signing.private import PrivateKey
-from receipts.signing.public import PublicKey
+from receipts.signing.key import PrivateKey, PublicKey
 
 RECEIPT: Final = "application/vnd.frontier-receipts.receipt+json"
 STATEMENT: Final = "application/vnd.in-toto+json"

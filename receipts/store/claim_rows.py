@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Select, func, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
-from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.verdict import ClaimVerdict
 from receipts.store.database import By
 from receipts.store.documents import CODEC, unpack
 from receipts.store.tables import claim_subjects, claim_supersessions, claim_verdicts, claims

@@ -1,7 +1,7 @@
 """The row of a receipt: what is lifted out of the document for look-ups, and how it is read back.
 
 Which launches are samples of a kind of metric follows from the columns that the first verdict fills: `unspoiled_rows`
-is the SQL of `receipts.judging.sample.unspoilt`; a test holds that they agree.
+is the SQL of `receipts.judging.grade.unspoilt`; a test holds that they agree.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, literal,
 
 from receipts import metrics
 from receipts.base.errors import InputError, NotFound, Problem
-from receipts.judging.sample import status_for, unspoilt
+from receipts.judging.grade import status_for, unspoilt
 from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint

@@ -11,8 +11,7 @@ from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
-from receipts.signing.private import refuse_other_name
-from receipts.signing.public import PublicKey, read_public
+from receipts.signing.key import PublicKey, read_public, refuse_other_name
 from receipts.store.database import By, Repository, reads, writes
 from receipts.store.tables.trust import envelopes, trusted_keys
 

@@ -16,9 +16,7 @@ import orjson
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import NotFound
-from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.verdict import Comparison, ReceiptVerdict
-from receipts.judging.verdict_json import SCHEMA_VERSION, to_json
+from receipts.judging.verdict import VERDICT_VERSION, ClaimVerdict, Comparison, ReceiptVerdict, verdict_to_json
 from receipts.store.database import By
 from receipts.store.documents import CODEC, pack, unpack
 from receipts.store.tables import claim_subjects, receipts, subjects, verdicts
@@ -79,12 +77,12 @@ def packed_verdict(verdict: Verdict | ClaimVerdict) -> bytes:
     """A verdict's JSON, packed."""
     try:
         if isinstance(verdict, ReceiptVerdict):  # orjson reads data classes by itself, ten times as fast as `to_json`
-            plain = {"schema_version": SCHEMA_VERSION, **{name: getattr(verdict, name) for name in _NAMES}}
+            plain = {"schema_version": VERDICT_VERSION, **{name: getattr(verdict, name) for name in _NAMES}}
             return pack(orjson.dumps(plain))
-        return pack(orjson.dumps(to_json(verdict), default=_plain))
+        return pack(orjson.dumps(verdict_to_json(verdict), default=_plain))
     except TypeError:
         # A feature may be an integer of more than 64 bits, which orjson refuses.
-        return pack(json.dumps(to_json(verdict), default=_plain, separators=(",", ":")).encode())
+        return pack(json.dumps(verdict_to_json(verdict), default=_plain, separators=(",", ":")).encode())
 
 
 def verdict_row(verdict: Verdict, at: datetime) -> dict[str, Any]:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Comparison
-from receipts.judging.verdict_json import to_json
+from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.workflows.submit.pipeline import judge_new
@@ -138,7 +137,12 @@ class Revalidation:
             judged, failed = self._read(batch_wanted)
             verdicts = [item for _, item in judge_new([parsed for _, parsed in judged], self.store, self.rulebook)]
             again = [
-                (_changed("receipt", (item.id,), verdict.label or item.id[:12], item.document, to_json(verdict)), item)
+                (
+                    _changed(
+                        "receipt", (item.id,), verdict.label or item.id[:12], item.document, verdict_to_json(verdict)
+                    ),
+                    item,
+                )
                 for (item, _), verdict in zip(judged, verdicts, strict=True)
             ]
             new = [
@@ -187,7 +191,7 @@ class Revalidation:
                 # Sides that no longer are of one configuration, a waiver that the lane no longer grants.
                 yield Rejudged("comparison", names, label, verdict["status"], None, (), str(error))
                 continue
-            change = _changed("comparison", names, label, verdict, to_json(document))
+            change = _changed("comparison", names, label, verdict, verdict_to_json(document))
             if not self.dry_run and self._is_new(change, verdict):
                 self.store.record(document)
             yield change
@@ -208,7 +212,7 @@ class Revalidation:
     # Claims
 
     def _claims(self) -> Iterator[Rejudged]:
-        from receipts.questions.claims.gather import stored, verdict_on
+        from receipts.questions.claims.judgment import stored, verdict_on
 
         stale = set(self._stale.claims())
         if not stale:
@@ -219,7 +223,7 @@ class Revalidation:
                 continue
             verdict = verdict_on(claim, self.rulebook, self.store)
             names = tuple(receipt for _, receipt in last.receipts)
-            change = _changed("claim", names, claim.id, last.document, to_json(verdict))
+            change = _changed("claim", names, claim.id, last.document, verdict_to_json(verdict))
             if not self.dry_run and self._is_new(change, last.document):
                 self.store.published.record_claims([verdict])
             yield change

@@ -10,7 +10,7 @@ import pytest
 
 import rule_cases
 from receipts.cli.group import run
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.publish.comparison import page

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 

@@ -16,7 +16,7 @@ from command_line import Shell
 from receipts.axes.lane import load_lanes
 from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import name_of, parts
-from receipts.judging.envelope import standing
+from receipts.judging.facts import shape_standing
 from receipts.publish.page import text as as_text
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week
@@ -203,8 +203,10 @@ def test_ceilings_and_envelopes_of_patterns_are_kept_apart(store: Store) -> None
         store.submit(*ready(**leaves))
     found = frontiers(store.query.reached(LANE)).frontiers
     assert sorted(item.ceilings[0].grade for item in found) == ["peak", "repeated"]
-    assert str(standing(store.query.facts(parsed(**ae)), parsed(**ae))).startswith("at a repeated ceiling")
-    assert str(standing(store.query.facts(parsed(**am)), parsed(**am))).startswith("unknown: no shape of this lane")
+    assert str(shape_standing(store.query.facts(parsed(**ae)), parsed(**ae))).startswith("at a repeated ceiling")
+    assert str(shape_standing(store.query.facts(parsed(**am)), parsed(**am))).startswith(
+        "unknown: no shape of this lane"
+    )
 
 
 def test_show_compare_and_ceiling_say_it_by_axes(shell: Shell) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from receipts.base.errors import InputError, ReceiptsError, UsageError
 from receipts.base.untrusted_text import parse_json
-from receipts.questions.experiment.experiment import FILE, read_experiment
+from receipts.plugins.study.experiment import FILE, read_experiment
 from receipts.serve import cursor
 from receipts.workflows.tables import table
 

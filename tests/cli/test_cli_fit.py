@@ -17,8 +17,7 @@ from receipts.axes.signature import sign
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.aot.compiler import ACCELERATOR, CompiledStep, CompilerAnswer, oom_receipt
-from receipts.questions.fit.calibrate import CalibrationPoint, calibrate
-from receipts.questions.fit.estimate import budget, compared, estimate, measured, with_shrinks
+from receipts.questions.fit import CalibrationPoint, budget, calibrate, compared, estimate, measured, with_shrinks
 from receipts.questions.plan import parse_plan, plan_of, write_plan
 from receipts.receipt import Document, Parsed, parse
 

@@ -6,7 +6,7 @@ import pytest
 
 from command_line import Shell
 from receipts.signing.envelope import RECEIPT, STATEMENT, read_envelope, signed
-from receipts.signing.private import read_private
+from receipts.signing.key import read_private
 
 
 @pytest.fixture

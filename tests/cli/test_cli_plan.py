@@ -9,8 +9,8 @@ import pytest
 
 from command_line import Shell, shell
 from grid_store import Grid, keep
-from receipts.questions.experiment.experiment import Contrast, read_experiment
-from receipts.questions.experiment.progress import decide
+from receipts.plugins.study.experiment import Contrast, read_experiment
+from receipts.plugins.study.progress import decide
 from receipts.questions.plan import read_plan
 from receipts.store import Store, open_store
 

@@ -10,10 +10,10 @@ import pytest
 
 import rule_cases
 from command_line import Shell
-from receipts.judging.compare import Request, compare
+from receipts.judging.claim import claim_from_json
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
-from receipts.questions.claims.gather import gather
-from receipts.questions.claims.load import from_json
+from receipts.questions.claims.judgment import gather
 from receipts.questions.noise import Floor, noise_floor, with_floor
 from receipts.receipt import Document, Parsed
 from receipts.stats.effect import exactly
@@ -154,6 +154,6 @@ def test_a_claim_about_memory_asks_the_store_whether_it_is_exact(shell: Shell) -
     }
     rulebook = rule_cases.rulebook()
     with open_store(str(shell.folder / "store.sqlite")) as store:
-        facts = gather(from_json(json.dumps(claim), "claim"), rulebook, store).facts
+        facts = gather(claim_from_json(json.dumps(claim), "claim"), rulebook, store).facts
     assert facts is not None
     assert facts.exact_memory == {"peak_bytes", "peak_reserved_bytes"}

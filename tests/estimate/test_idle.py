@@ -9,7 +9,7 @@ import pytest
 
 import rule_cases
 from receipts.estimate.resolve import Circumstances, Resolved, resolve
-from receipts.questions.fit.estimate import measured
+from receipts.questions.fit import measured
 
 NAM52: dict[str, Any] = {
     "model.pattern": "A",

@@ -13,9 +13,9 @@ from receipts.estimate.activations import policy_of, survives
 from receipts.estimate.saved_tensors import SavedTensor
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.fit.estimate import MemoryEstimate, estimate, predicted
+from receipts.questions.fit import MemoryEstimate, estimate, predicted_rows
 from receipts.questions.plan import plan_of
-from receipts.questions.preflight.look import estimated
+from receipts.questions.preflight import estimated
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook(()).lanes.of("tpu-maxtext")
@@ -161,7 +161,7 @@ def test_a_shipped_illustration_is_estimated_and_is_no_measure(name: str) -> Non
     assert item.fits is True
     stated = parsed.receipt.memory
     assert stated is not None
-    assert [row.surface for row in stated.predicted or ()] == [row["surface"] for row in predicted(item)]
+    assert [row.surface for row in stated.predicted or ()] == [row["surface"] for row in predicted_rows(item)]
 
 
 def test_states_in_host_memory_take_none_of_the_chip() -> None:

@@ -14,7 +14,7 @@ from receipts.axes.difference import Difference
 from receipts.base.errors import UsageError
 from receipts.cli.group import run
 from receipts.cli.requirement import Requirement, read, required
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.metrics import Launch

@@ -19,7 +19,7 @@ import drops
 import rule_cases
 from exempt import exempt
 from receipts.axes import effective
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.verdict import Comparison
 from rule_cases import RuleCase
 from thorough import unless_thorough

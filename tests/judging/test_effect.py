@@ -9,7 +9,7 @@ from zlib import crc32
 
 import rule_cases
 from receipts import metrics
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.effect import noise_of
 from receipts.judging.facts import Facts
 from receipts.receipt import Parsed

@@ -8,8 +8,7 @@ import pytest
 
 import rule_cases
 from receipts.axes.shape import ShapeKey, shape_key
-from receipts.judging.envelope import COUNTED, grade, standing
-from receipts.judging.facts import Facts, ReachedShape
+from receipts.judging.facts import COUNTED, Facts, ReachedShape, ceiling_grade, shape_standing
 from receipts.store.query.facts import MOST_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
@@ -22,7 +21,7 @@ def _place(facts: Facts | None, drop: tuple[str, ...] = (), **changes: Any) -> s
         rule_cases.take(tree, path)
     for path, value in changes.items():
         rule_cases.put(tree, path.replace("__", "."), value)
-    found = standing(facts, rule_cases.parsed(tree))
+    found = shape_standing(facts, rule_cases.parsed(tree))
     return str(found) if found.word == "unknown" else found.word
 
 
@@ -72,12 +71,12 @@ def test_without_facts_or_without_a_shape_the_place_is_unknown_and_says_why() ->
 def test_a_ceiling_is_validated_by_three_launches_on_two_days_or_hosts(
     launches: int, days: int | None, hosts: int | None, word: str
 ) -> None:
-    assert grade(launches, days, hosts) == word
+    assert ceiling_grade(launches, days, hosts) == word
 
 
 def _told(*shapes: ReachedShape, **leaves: Any) -> str:
     launch = rule_cases.parsed(rule_cases.base("megatron"))
-    return str(standing(Facts(shapes=shapes), launch, leaves))
+    return str(shape_standing(Facts(shapes=shapes), launch, leaves))
 
 
 def test_it_is_told_under_which_ceiling_and_how_well_that_is_sustained() -> None:
@@ -104,7 +103,7 @@ def test_a_target_is_held_by_what_any_layout_sustained_at_its_own_chips_in_whate
     cut_otherwise = CEILING._replace(chips=64, sequence_length=8192, micro_batch=1, launches=14)
     other = cut_otherwise._replace(key=ShapeKey(geometry, layout + 1))
     target = {"hardware.chips": 64, "batch.sequence_length": 8192}
-    assert standing(Facts(shapes=(CEILING, other)), launch, target).word == "inside"
-    assert standing(Facts(shapes=(CEILING, other)), launch, {**target, "hardware.chips": 32}).word == "beyond"
+    assert shape_standing(Facts(shapes=(CEILING, other)), launch, target).word == "inside"
+    assert shape_standing(Facts(shapes=(CEILING, other)), launch, {**target, "hardware.chips": 32}).word == "beyond"
     another = cut_otherwise._replace(key=ShapeKey(geometry + 1, layout))
-    assert standing(Facts(shapes=(CEILING, another)), launch, target).word == "beyond"
+    assert shape_standing(Facts(shapes=(CEILING, another)), launch, target).word == "beyond"

@@ -14,7 +14,7 @@ import pytest
 
 import rule_cases
 from command_line import Shell, shell
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case

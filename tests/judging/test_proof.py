@@ -11,13 +11,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rule_cases
-from receipts.judging.compare import compare
+from receipts.judging.comparison import compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_case, judge_receipt
 from receipts.judging.proof import Reducer, is_required, same_place
 from receipts.judging.rule import Case, Rule
-from receipts.judging.verdict import Finding, Level, ProofLeaf
-from receipts.judging.verdict_json import to_json
+from receipts.judging.verdict import Finding, Level, ProofLeaf, verdict_to_json
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
 from rule_cases import RuleCase, rulebook
@@ -130,7 +129,7 @@ def test_the_proof_of_a_verdict_names_leaves_that_their_receipts_state() -> None
     tree = rule_cases.build({"base": "megatron", "set": {"path.witnessed.posture": "whole_graph"}})
     parsed = rule_cases.parsed(tree)
     lane = rulebook().lanes.of(parsed.receipt.run.lane)
-    told = to_json(judge_receipt(parsed, lane, RULES, prove=True))
+    told = verdict_to_json(judge_receipt(parsed, lane, RULES, prove=True))
     proofs = {item["code"]: item["proof"] for item in told["findings"] if item["level"] == "E"}
     assert {leaf["path"] for leaf in proofs["R302"]} == {"compile.posture", "path.witnessed.posture"}
     assert all(leaf["receipt"] == parsed.id for leaf in proofs["R302"])

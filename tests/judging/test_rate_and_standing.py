@@ -10,7 +10,7 @@ import pytest
 import rule_cases
 from receipts.base.units import change
 from receipts.cli.requirement import required
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison, Level
 from receipts.metrics import Launch, get

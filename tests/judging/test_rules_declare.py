@@ -12,15 +12,15 @@ import pytest
 import receipts
 import rule_cases as cases
 from receipts.base.errors import RuleError
-from receipts.judging.compare import compare
+from receipts.judging.comparison import compare
 from receipts.judging.judge import judge_receipt
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.topic import Topic
 from receipts.publish.report.reuse import may_reuse, without_asking
 from receipts.questions.answers import answers
-from receipts.questions.claims.judge import waits
+from receipts.questions.claims.judgment import waits
 from receipts.questions.neighbours import reasons
-from receipts.questions.plan.layout import torn
+from receipts.questions.plan import layout_problems
 
 ENGINE = Path(receipts.__file__).parent
 CODE = re.compile(r"[RCK][1-4]\d\d")
@@ -76,8 +76,8 @@ def test_a_topic_has_a_rule(topic: Topic) -> None:
 def test_a_rule_of_ones_own_on_layouts_forbids_a_plan(tmp_path: Path) -> None:
     plan, book = cases.parsed(cases.base()), cases.rulebook()
     lane = book.lanes.of(plan.receipt.run.lane)
-    assert torn(plan, lane, book.rules) == []
-    (problem,) = torn(plan, lane, _own(tmp_path, "R990", "E, about=Topic.LAYOUT").rules)
+    assert layout_problems(plan, lane, book.rules) == []
+    (problem,) = layout_problems(plan, lane, _own(tmp_path, "R990", "E, about=Topic.LAYOUT").rules)
     assert problem.what.startswith("R990 own: it is there")
 
 

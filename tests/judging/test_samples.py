@@ -15,14 +15,14 @@ from sqlalchemy import select
 import report_store as week
 import rule_cases as cases
 import section_store as section
-from receipts.judging.sample import Rank, concerns, grade, unspoilt
+from receipts.judging.grade import SampleRank, concerns, sample_grade, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.registry import Taint
+from receipts.plugins.study.sweep import Sweep, sweep
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week, moment
 from receipts.questions.comparisons import Comparisons
-from receipts.questions.sweep import Sweep, sweep
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, entries, open_store
 from receipts.store.database import reading
@@ -59,7 +59,7 @@ def test_a_comparison_leaves_out_what_the_predicate_calls_spoilt(metric: Metric 
     launch, _ = ready()
     kind = Taint.RATE if metric is None else metric.taint
     for found in generated():
-        invalid = grade(launch, found, metric).rank is Rank.INVALID
+        invalid = sample_grade(launch, found, metric).rank is SampleRank.INVALID
         assert invalid == (not unspoilt(path_answer(found), tainted(found), kind)), found
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import rule_cases
 from receipts.axes import difference
-from receipts.judging.study import value_of
+from receipts.judging.rulebook import value_of
 
 STUDIES = rule_cases.rulebook().studies
 Sides = tuple[Mapping[str, Any], Mapping[str, Any]]

@@ -15,7 +15,7 @@ import pytest
 import rule_cases
 from receipts.base.environment import bundled_folder
 from receipts.cli import main
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict

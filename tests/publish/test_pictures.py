@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 import pytest
 
 from receipts.base.units import GIB
-from receipts.publish.pictures import forest, maps, sequence, steps, waterfall, weeks
+from receipts.plugins.study import waterfall
+from receipts.publish.pictures import forest, maps, sequence, steps, weeks
 from receipts.publish.pictures.colours import contrast
 from receipts.publish.pictures.heat import Heat
 from receipts.publish.pictures.layout import layout

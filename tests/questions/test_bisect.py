@@ -11,7 +11,7 @@ import pytest
 
 from command_line import Shell, shell
 from grid_store import Grid, keep
-from receipts.questions.bisect.walk import Outcome, walk
+from receipts.plugins.study.bisection import Outcome, walk
 from receipts.store import open_store
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from grid_store import Grid, keep
 from receipts.axes.configuration import configuration
 from receipts.base.errors import UsageError
-from receipts.questions.bridge.bridge import Bridge, bridge
+from receipts.plugins.study.bridge import Bridge, bridge
 from receipts.questions.plan import parse_plan
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store

@@ -12,13 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from receipts.questions.bridge.chain import Hop
-from receipts.questions.bridge.gain import Values, gain, together
-from receipts.questions.bridge.graph import Edge, Graph
-from receipts.questions.bridge.lattice import Lattice
-from receipts.questions.bridge.missing import Ground, launches_needed, launches_to_settle
-from receipts.questions.bridge.point import JudgedHop
-from receipts.questions.bridge.search import Search
+from receipts.plugins.study.chain import Hop, JudgedHop, Values, gain_of, gain_together
+from receipts.plugins.study.graph import Edge, Graph, Search
+from receipts.plugins.study.lattice import Lattice
+from receipts.plugins.study.missing_runs import Ground, launches_needed, launches_to_settle
 from receipts.receipt import Parsed
 from receipts.stats.log_ratio import Sigma
 from thorough import unless_thorough
@@ -185,8 +182,8 @@ sides = st.builds(Values, logs, st.just(True))
 
 @given(st.lists(sides, min_size=2, max_size=6))
 def test_gains_telescope_whatever_the_launches(places: list[Values]) -> None:
-    steps = [gain(here, there, None) for here, there in pairwise(places)]
-    whole = gain(places[0], places[-1], None)
+    steps = [gain_of(here, there, None) for here, there in pairwise(places)]
+    whole = gain_of(places[0], places[-1], None)
     assert whole is not None
     assert math.isclose(math.fsum(step.log for step in steps if step is not None), whole.log, abs_tol=1e-12)
 
@@ -195,8 +192,8 @@ def test_gains_telescope_whatever_the_launches(places: list[Values]) -> None:
 def test_an_interaction_is_what_one_axis_gains_by_the_other_either_way(
     a: Values, x: Values, y: Values, b: Values
 ) -> None:
-    joint = together((a, x, y, b), Sigma(0.01, 5.0, "measured"))
-    pairs = [gain(y, b, None), gain(a, x, None), gain(x, b, None), gain(a, y, None)]
+    joint = gain_together((a, x, y, b), Sigma(0.01, 5.0, "measured"))
+    pairs = [gain_of(y, b, None), gain_of(a, x, None), gain_of(x, b, None), gain_of(a, y, None)]
     over_x, alone_x, over_y, alone_y = (item.log for item in pairs if item is not None)
     assert joint is not None
     assert joint.low is not None
@@ -208,11 +205,11 @@ def test_an_interaction_is_what_one_axis_gains_by_the_other_either_way(
 
 def test_stated_numbers_have_a_gain_and_no_interval() -> None:
     stated, measured = Values((0.5,), False), Values((0.1, 0.2, 0.3), True)
-    found = gain(measured, stated, Sigma(0.01, 5.0, "measured"))
+    found = gain_of(measured, stated, Sigma(0.01, 5.0, "measured"))
     assert found is not None
     assert (found.interval, found.measured) == (None, False)
-    assert gain(measured, Values((), False), None) is None
-    joint = together((measured, measured, measured, stated), None)
+    assert gain_of(measured, Values((), False), None) is None
+    joint = gain_together((measured, measured, measured, stated), None)
     assert joint is not None
     assert joint.interval is None
 

@@ -8,11 +8,11 @@ import pytest
 
 import rule_cases
 from receipts.base.errors import InputError
-from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.claim import parse_claims
+from receipts.judging.verdict import ClaimVerdict
 from receipts.metrics.arithmetic import ARITHMETIC
-from receipts.questions.claims.footnote import footnote
-from receipts.questions.claims.judge import ClaimEvidence, judge
-from receipts.questions.claims.load import parse
+from receipts.questions.claims.judgment import ClaimEvidence, judge
+from receipts.questions.claims.wording import footnote
 
 EXPERTS = "tokens = 4096, top_k = 2, experts = 128, capacity_factor = 1.2"
 CACHE = 'layers = 80, head_dim = 128, tokens = "128K", dtype = "bf16"'
@@ -29,13 +29,13 @@ def _claim(formula: str, inputs: str, effect: str, more: str = "") -> bytes:
 
 
 def _judged(formula: str, inputs: str, effect: str) -> ClaimVerdict:
-    (claim,) = parse(_claim(formula, inputs, effect), "claims.toml")
+    (claim,) = parse_claims(_claim(formula, inputs, effect), "claims.toml")
     return judge(claim, ClaimEvidence(), rule_cases.rulebook())
 
 
 def _problems(raw: bytes) -> str:
     with pytest.raises(InputError) as caught:
-        parse(raw, "claims.toml")
+        parse_claims(raw, "claims.toml")
     return str(caught.value)
 
 
@@ -152,8 +152,8 @@ def test_what_does_not_fit_the_formula_is_refused(raw: bytes, problem: str) -> N
 
 
 def test_a_claim_of_arithmetic_survives_a_store() -> None:
-    from receipts.questions.claims.load import from_json, to_json
+    from receipts.judging.claim import claim_from_json, claim_to_json
 
-    (claim,) = parse(_claim("expert-capacity", EXPERTS, "77"), "claims.toml")
-    assert from_json(to_json(claim), "it") == claim
-    assert json.loads(to_json(claim))["inputs"]["capacity_factor"] == 1.2
+    (claim,) = parse_claims(_claim("expert-capacity", EXPERTS, "77"), "claims.toml")
+    assert claim_from_json(claim_to_json(claim), "it") == claim
+    assert json.loads(claim_to_json(claim))["inputs"]["capacity_factor"] == 1.2

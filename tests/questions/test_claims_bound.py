@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from receipts.judging.claims import bound
-from receipts.judging.claims.bound import NotABound, State
+from receipts.judging import bound
+from receipts.judging.bound import NotABound, State
 
 
 @pytest.mark.parametrize(

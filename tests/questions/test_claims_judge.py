@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 import rule_cases
-from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.verdict_json import to_json
-from receipts.questions.claims.footnote import footnote
-from receipts.questions.claims.judge import waits
+from receipts.judging.verdict import ClaimVerdict, verdict_to_json
+from receipts.questions.claims.judgment import waits
+from receipts.questions.claims.wording import footnote
 from receipts.store import Decision
 
 RULES = rule_cases.rulebook().rules
@@ -277,7 +276,7 @@ def test_a_verdict_is_data_that_fits_its_schema() -> None:
     schema = json.loads((bundled_folder("schema") / "verdict-1.schema.json").read_text(encoding="utf-8"))
     facts = {"superseded": {"b": ["0123456789ab", "x"]}}
     for found in (_judge({"effect": "at least 1.30"}, facts=facts), _ceiling(1)):
-        document = json.loads(json.dumps(to_json(found), default=str))
+        document = json.loads(json.dumps(verdict_to_json(found), default=str))
         Draft202012Validator(schema).validate(document)
         assert document["reasons"] == list(found.reasons)
 
@@ -297,7 +296,7 @@ def test_a_claim_that_falls_short_is_offered_wordings_that_hold(claim: dict[str,
     assert found.would_hold[0].startswith(least)
     for effect in found.would_hold:
         assert _judge({**claim, "effect": effect}).status == "supported"
-    assert to_json(found)["would_hold"] == found.would_hold
+    assert verdict_to_json(found)["would_hold"] == found.would_hold
 
 
 def test_a_wording_is_as_strong_as_its_interval_to_three_digits() -> None:

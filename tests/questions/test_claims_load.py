@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import InputError
-from receipts.judging.claims.mechanism import MECHANISMS
-from receipts.questions.claims.load import from_json, parse, read, to_json
+from receipts.judging.claim import claim_from_json, claim_to_json, parse_claims, read_claims_file
+from receipts.judging.mechanism import MECHANISMS
 
 WHOLE = """
 schema_version = "1.0"
@@ -46,16 +46,16 @@ def _one(**keys: Any) -> bytes:
 
 def _problems(raw: bytes) -> dict[str, str]:
     with pytest.raises(InputError) as refused:
-        parse(raw, "claims.toml")
+        parse_claims(raw, "claims.toml")
     return {problem.at: problem.what for problem in refused.value.problems}
 
 
 def test_a_whole_claim_is_read_and_kept_as_it_was_stated() -> None:
-    (claim,) = parse(WHOLE.encode(), "claims.toml")
+    (claim,) = parse_claims(WHOLE.encode(), "claims.toml")
     assert claim.baseline == ("3f9c", "label=base*")
     assert claim.candidate == ("@golden",)
     assert claim.mechanism_named is MECHANISMS["algorithmic-substitution"]
-    assert from_json(to_json(claim), "store") == claim
+    assert claim_from_json(claim_to_json(claim), "store") == claim
 
 
 def test_claims_fit_the_published_schema_and_what_is_refused_by_shape_does_not() -> None:
@@ -103,13 +103,13 @@ def test_an_id_that_stands_twice_is_refused() -> None:
 def test_an_effect_that_is_a_difference_is_refused_in_a_file_and_read_from_a_store() -> None:
     effect = "+13 ± 2 %"
     assert "is a difference" in _problems(_one(effect=effect))["claim[0].effect"]
-    (kept,) = parse(_one(), "claims.toml")
-    assert from_json(json.dumps({**json.loads(to_json(kept)), "effect": effect}), "store").effect == effect
+    (kept,) = parse_claims(_one(), "claims.toml")
+    assert claim_from_json(json.dumps({**json.loads(claim_to_json(kept)), "effect": effect}), "store").effect == effect
 
 
 def test_an_axis_of_an_open_map_is_an_axis() -> None:
     for name in ("flags.NCCL_ALGO", "features.fused_loss", "patches.mine", "wheels", "code", "precision", "path.gemm"):
-        (claim,) = parse(_one(axis=name), "claims.toml")
+        (claim,) = parse_claims(_one(axis=name), "claims.toml")
         assert claim.axis == name
 
 
@@ -122,7 +122,7 @@ def test_an_axis_of_an_open_map_is_an_axis() -> None:
     ],
 )
 def test_slower_is_said_of_the_metric(metric: str, effect: str, low: float, high: float, of: str) -> None:
-    (claim,) = parse(_one(metric=metric, effect=effect), "claims.toml")
+    (claim,) = parse_claims(_one(metric=metric, effect=effect), "claims.toml")
     assert claim.bound is not None
     assert (claim.bound.of, claim.bound.text) == (of, effect)
     assert (claim.bound.low, claim.bound.high) == (pytest.approx(low), pytest.approx(high))
@@ -139,7 +139,7 @@ def test_slower_is_said_of_the_metric(metric: str, effect: str, low: float, high
     ],
 )
 def test_a_leaf_names_its_axis_or_one_of_its_members(name: str, axis: str) -> None:
-    (claim,) = parse(_one(axis=name), "claims.toml")
+    (claim,) = parse_claims(_one(axis=name), "claims.toml")
     assert claim.axis == axis
 
 
@@ -148,12 +148,12 @@ def test_what_is_no_toml_no_version_or_no_file_is_refused(tmp_path: Path) -> Non
     assert "schema_version" in _problems(b'schema_version = "9.0"')
     assert "schema_version" in _problems(b"[[claim]]\n")
     with pytest.raises(InputError, match="cannot be read"):
-        read(tmp_path / "none.toml")
+        read_claims_file(tmp_path / "none.toml")
 
 
 def test_the_page_shows_a_claim_that_is_read_and_names_every_mechanism(checkout: Path) -> None:
     page = (checkout / "docs" / "claims.md").read_text(encoding="utf-8")
     example = page.split("```toml\n")[1].split("```")[0]
-    (claim,) = parse(example.encode(), "docs/claims.md")
+    (claim,) = parse_claims(example.encode(), "docs/claims.md")
     assert claim.bound is not None
     assert all(f"`{name}`" in page for name in MECHANISMS)

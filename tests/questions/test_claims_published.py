@@ -11,10 +11,10 @@ import pytest
 import rule_cases
 from receipts.ingest import Options, assemble
 from receipts.ingest.evidence import read
-from receipts.judging.claim_verdict import ClaimVerdict
+from receipts.judging.claim import parse_claims as claims_of
 from receipts.judging.facts import Facts
-from receipts.questions.claims.judge import ClaimEvidence, judge
-from receipts.questions.claims.load import parse as claims_of
+from receipts.judging.verdict import ClaimVerdict
+from receipts.questions.claims.judgment import ClaimEvidence, judge
 from receipts.receipt import Document, Parsed, parse
 from thorough import unless_thorough
 

@@ -10,8 +10,8 @@ import pytest
 
 from grid_store import keep
 from line_store import line
-from receipts.questions.history.line import History, history_of
-from receipts.questions.history.watch import close, watch
+from receipts.plugins.track.line import History, history_of
+from receipts.plugins.track.watch import close, watch
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 from store_receipts import RULEBOOK

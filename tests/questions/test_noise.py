@@ -14,7 +14,7 @@ from receipts.axes.lane import Lane, Lanes
 from receipts.axes.replicates import replicates
 from receipts.cli import output
 from receipts.cli.group import run
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.metrics import Launch
 from receipts.publish.noise import page

@@ -19,21 +19,20 @@ import section_store as section
 from receipts.axes.lane import Lane
 from receipts.cli.session import Session
 from receipts.cli.sides import ComparisonOptions, gather
-from receipts.judging.verdict import Comparison
-from receipts.judging.verdict_json import to_json
+from receipts.judging.claim import claim_from_json
+from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.metrics import get
+from receipts.plugins.study.chain import Judge
+from receipts.plugins.study.sweep import sweep
 from receipts.publish.lint.check import Checker
 from receipts.publish.report.links import Links
 from receipts.publish.report.reader import ReportReader
 from receipts.publish.report.sections.retest import Retests
 from receipts.questions import noise
-from receipts.questions.bridge.point import Judge
-from receipts.questions.claims.gather import gather as gather_claim
-from receipts.questions.claims.judge import judge
-from receipts.questions.claims.load import from_json
+from receipts.questions.claims.judgment import gather as gather_claim
+from receipts.questions.claims.judgment import judge
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
-from receipts.questions.sweep import sweep
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.stale import LastComparison
@@ -141,7 +140,7 @@ def session(url: str) -> Session:
 
 def claimed(store: Store, a: Parsed, b: Parsed, metric: str = METRIC) -> Comparison | None:
     stated = {"id": "c", "text": "b is faster", "kind": "speedup", "effect": ">= 1.01x", "metric": metric}
-    claim = from_json(json.dumps({**stated, "baseline": [a.id], "candidate": [b.id]}), "claim")
+    claim = claim_from_json(json.dumps({**stated, "baseline": [a.id], "candidate": [b.id]}), "claim")
     return judge(claim, gather_claim(claim, cases.rulebook(), store), cases.rulebook()).comparison
 
 
@@ -164,7 +163,7 @@ class Surfaces:
         yield "bridge", bridged.compared(bridged.a, bridged.b).verdict
         yield "lint", self.checker._compared(a, b, get(METRIC))
         yield "claims", claimed(self.store, a, b)
-        again = LastComparison(1, json.loads(json.dumps(to_json(first))))
+        again = LastComparison(1, json.loads(json.dumps(verdict_to_json(first))))
         yield "revalidate", Revalidation(self.store, self.rules)._compare(again, self.comparisons)
         one, other = (self.reader.item(self.store.entry(item.id)) for item in (a, b))
         yield "report links", self.links.between(one, other, METRIC)
@@ -246,7 +245,7 @@ def side(name: str, seconds: float, hours: float = 0, count: int = 4, **leaves: 
 
 def ceiling(store: Store) -> tuple[str, str]:
     stated = {"id": "top", "text": "it holds", "kind": "ceiling", "candidate": ["label=base"]}
-    claim = from_json(json.dumps(stated), "claim")
+    claim = claim_from_json(json.dumps(stated), "claim")
     verdict = judge(claim, gather_claim(claim, cases.rulebook(), store), cases.rulebook())
     return verdict.status, verdict.assessment.grade or ""
 

@@ -14,7 +14,7 @@ from command_line import Said, Shell
 from receipts.base.errors import UsageError
 from receipts.serve.server import Server
 from receipts.signing.envelope import MEDIA, RECEIPT, signed
-from receipts.signing.private import new_key
+from receipts.signing.key import new_key
 from receipts.store.tokens import Tokens
 from receipts.workflows.server import RemoteServer as Client
 

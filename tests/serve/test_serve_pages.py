@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 import report_store
 from grid_store import keep
 from line_store import line
-from receipts.questions.history.watch import close, watch
+from receipts.plugins.track.watch import close, watch
 from receipts.serve.pages import trace
 from receipts.serve.server import Server
 from store_receipts import RULEBOOK

@@ -13,8 +13,7 @@ import pytest
 
 from receipts.base.errors import InputError, UsageError
 from receipts.signing.envelope import RECEIPT, Envelope, Signature, encoded, read_envelope, signed
-from receipts.signing.private import PrivateKey, new_key, read_private
-from receipts.signing.public import read_public
+from receipts.signing.key import PrivateKey, new_key, read_private, read_public
 from thorough import unless_thorough
 
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")

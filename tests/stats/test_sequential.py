@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from receipts.questions.experiment.experiment import Contrast, Experiment
-from receipts.questions.experiment.progress import answer_of
+from receipts.plugins.study.experiment import Contrast, Experiment
+from receipts.plugins.study.progress import answer_of
 from receipts.stats.sequential import at_level, plan_looks
 
 EFFECT = 0.00995

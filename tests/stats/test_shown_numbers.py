@@ -11,7 +11,7 @@ import pytest
 import rule_cases
 from receipts import metrics
 from receipts.cli.group import run
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.metrics import Launch
 from receipts.receipt import Parsed

@@ -13,7 +13,7 @@ import pytest
 
 from receipts.axes import catalogue
 from receipts.axes.configuration import configuration
-from receipts.questions.history.line import history_of
+from receipts.plugins.track.line import history_of
 from receipts.questions.neighbours import neighbours
 from receipts.questions.repro import recipe
 from receipts.questions.sides import groups

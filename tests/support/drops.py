@@ -11,7 +11,7 @@ from typing import Any, Final
 import rule_cases
 from exempt import exempt
 from receipts.base.errors import InputError, ReceiptsError
-from receipts.judging.compare import compare
+from receipts.judging.comparison import compare
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level

@@ -9,7 +9,7 @@ from typing import Any
 
 import report_store
 import rule_cases as cases
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.workflows.export.export import Exported, ExportOptions, Format, export

@@ -21,17 +21,16 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.compare import Request, compare
+from receipts.judging.claim import claim_from_json
+from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import EarlierFailure, Facts, ReachedShape
 from receipts.judging.judge import judge_case
 from receipts.judging.judge import judge_claim as judge_prose
 from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
-from receipts.judging.verdict import Finding, Level, Lost
+from receipts.judging.verdict import ClaimVerdict, Finding, Level, Lost
 from receipts.metrics import Launch
-from receipts.questions.claims.judge import ClaimEvidence, judge
-from receipts.questions.claims.load import from_json
+from receipts.questions.claims.judgment import ClaimEvidence, judge
 from receipts.receipt import Document, Parsed, parse
 from receipts.stats.log_ratio import Sigma
 
@@ -274,7 +273,7 @@ def judge_claim(table: Mapping[str, Any]) -> ClaimVerdict:
     said = {**CLAIM, **table.get("claim", {})}
     if said["kind"] in ("ceiling", "does-not-fit") and "effect" not in table["claim"]:
         del said["effect"]
-    claim = from_json(json.dumps(said), "case")
+    claim = claim_from_json(json.dumps(said), "case")
     name, lane = table.get("base", "cpu"), table.get("lane")
     sides: dict[str, list[Parsed]] = {}
     for letter, words in (("a", claim.baseline), ("b", claim.candidate)):

@@ -10,13 +10,12 @@ from typing import Any
 from unittest import mock
 
 import rule_cases as cases
+from receipts.judging.claim import claim_from_json
 from receipts.publish.report.basis import parquet
 from receipts.publish.report.collect import collect, collect_with_basis
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.week import Week
-from receipts.questions.claims.gather import gather
-from receipts.questions.claims.judge import judge
-from receipts.questions.claims.load import from_json
+from receipts.questions.claims.judgment import gather, judge
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store
 from receipts.workflows.submit import submit
@@ -110,7 +109,7 @@ def claim(store: Store, name: str, **values: Any) -> None:
 
 def judge_again(store: Store, name: str) -> None:
     """Record the present verdict on a claim, as `receipts claim check --record` does."""
-    made = from_json(store.published.claim(name).body, "claims.toml")
+    made = claim_from_json(store.published.claim(name).body, "claims.toml")
     store.published.record_claims([judge(made, gather(made, cases.rulebook(), store), cases.rulebook())])
 
 

@@ -7,13 +7,12 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from receipts.judging.claim_verdict import Assessment, ClaimStatus, ClaimVerdict
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import ReceiptVerdict
+from receipts.judging.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.signing.envelope import Signature
-from receipts.signing.public import PublicKey
+from receipts.signing.key import PublicKey
 from receipts.store import NewClaim, Store
 from receipts.store.decisions import IncidentEvent
 

@@ -11,7 +11,7 @@ import pytest
 
 import rule_cases as cases
 from command_line import Shell
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.signing import verify

@@ -15,10 +15,10 @@ import forgeries
 from command_line import Shell
 from receipts.signing import verify
 from receipts.signing.envelope import read_envelope
-from receipts.signing.note import read_checkpoints
-from receipts.signing.public import read_public_file
+from receipts.signing.key import read_public_file
 from receipts.store import merkle
 from receipts.store.evidence import files_beside
+from receipts.workflows.checkpoints import read_checkpoints
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 import merkle_proofs
 from command_line import Shell
-from receipts.signing.note import read_checkpoints
+from receipts.workflows.checkpoints import read_checkpoints
 
 pytestmark = pytest.mark.slow
 

@@ -20,7 +20,7 @@ from receipts.base.errors import UsageError
 from receipts.emit import Recorder
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
-from receipts.judging.side_checks import check_distinct
+from receipts.judging.side import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.publish.origins import Origins
 from receipts.questions.sides import groups

@@ -13,7 +13,7 @@ import pytest
 
 from command_line import Shell
 from receipts.base.errors import ConflictError, Unreachable, UsageError
-from receipts.workflows.log_places import log_place, without_secrets
+from receipts.workflows.checkpoints import log_place, without_secrets
 
 NOTE = "one\n"
 

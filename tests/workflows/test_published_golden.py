@@ -11,7 +11,7 @@ import pytest
 
 from grid_store import keep
 from receipts.base.errors import UsageError
-from receipts.questions.history.line import history_of
+from receipts.plugins.track.line import history_of
 from receipts.receipt import Document, parse
 from receipts.store import open_store
 from receipts.workflows.published.golden import import_history

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from receipts.base.errors import UsageError
-from receipts.judging.compare import compare
+from receipts.judging.comparison import compare
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
 from receipts.receipt import Document, Parsed, parse

@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 import rule_cases as cases
 from command_line import Shell
 from receipts.base.errors import RuleError
-from receipts.judging.compare import Request, compare
+from receipts.judging.comparison import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store, open_store
@@ -88,8 +88,7 @@ def _submitted(store: Store, group: list[Parsed]) -> list[str]:
 
 
 def _claims(store: Store, rulebook: Rulebook) -> Iterator[None]:
-    from receipts.questions.claims.gather import gather, stored
-    from receipts.questions.claims.judge import judge
+    from receipts.questions.claims.judgment import gather, judge, stored
 
     for claim in stored(store).claims:
         store.published.record_claims([judge(claim, gather(claim, rulebook, store), rulebook)])

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from receipts.judging.grade import takes_away
 from receipts.judging.rule import COMPARABLE, PATH, E, I, Offense, PairCase, Topic, rule
-from receipts.judging.sample import takes_away
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from receipts.judging.effect import delta_of_parting, parting, time_outside_steps
 from receipts.judging.rule import EFFECT, I, Offense, PairCase, Topic, W, rule
-from receipts.judging.stalls import delta, outside, parting
 from receipts.metrics import Launch
 
 
@@ -30,7 +30,7 @@ def stalls(pair: PairCase) -> Iterator[Offense]:
         yield Offense(
             at="measurement.step_durations_seconds",
             found=str(parted),
-            expected=f"typical step and throughput that agree within {delta(pair):.1%}",
+            expected=f"typical step and throughput that agree within {delta_of_parting(pair):.1%}",
             do=f"find what stalls; this answers {pair.metric.title} alone, and {other} is open",
             level=W,
         )
@@ -44,7 +44,7 @@ def _outside(pair: PairCase) -> Iterator[Offense]:
     if a is None or b is None:
         return
     (least_a, most_a), (least_b, most_b) = a, b
-    if max(least_a, least_b) - min(most_a, most_b) > delta(pair):
+    if max(least_a, least_b) - min(most_a, most_b) > delta_of_parting(pair):
         yield Offense(
             at="measurement.step_wall_seconds",
             found=f"{least_a:.0%} to {most_a:.0%} of the wall time of A is outside its steps and spans, "
@@ -56,7 +56,7 @@ def _outside(pair: PairCase) -> Iterator[Offense]:
 
 def _shares(group: Sequence[Launch]) -> tuple[float, float] | None:
     """The mean of a side's shares outside its steps, at least and at most; None where a launch does not say."""
-    shares = [share for launch in group if (share := outside(launch)) is not None]
+    shares = [share for launch in group if (share := time_outside_steps(launch)) is not None]
     if not shares or len(shares) < len(group):
         return None
     least, most = (sum(ends) / len(shares) for ends in zip(*shares, strict=True))

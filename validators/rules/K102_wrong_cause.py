@@ -25,12 +25,12 @@ from receipts import metrics
 from receipts.axes import axis_of
 from receipts.axes.effective import wheel_name
 from receipts.base.units import amount
-from receipts.judging.claims.mechanism import SEQUENCE_WAYS
+from receipts.judging.mechanism import SEQUENCE_WAYS
 from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
 from receipts.metrics import Launch
 
 if TYPE_CHECKING:
-    from receipts.judging.claims.mechanism import Trace
+    from receipts.judging.mechanism import Trace
     from receipts.judging.verdict import Comparison
 
 SLACK = 0.01  # a metric that moved by less did not move

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.base.units import counted
-from receipts.judging.envelope import REPEATED, SHAPE
+from receipts.judging.facts import REPEATED, SHAPE
 from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, rule
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.envelope import shown
+from receipts.judging.facts import shape_in_words
 from receipts.judging.rule import NONE, ClaimCase, I, Offense, Topic, rule
 
 
@@ -27,6 +27,6 @@ def outside_envelope(case: ClaimCase) -> Iterator[Offense]:
         yield Offense(
             at="target" if case.claim.target is not None else "candidate",
             found=f"on its chips or fewer lane {case.lane.name} sustained no shape as large repeatedly",
-            expected=f"a shape inside the lane's envelope; the nearest is {shown(position.ceiling)}",
+            expected=f"a shape inside the lane's envelope; the nearest is {shape_in_words(position.ceiling)}",
             do=f"sustain that shape by two launches first; see: receipts ceiling --lane {case.lane.name}",
         )

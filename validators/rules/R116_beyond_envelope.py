@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.base.units import counted
-from receipts.judging.envelope import shown, standing
+from receipts.judging.facts import shape_in_words, shape_standing
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 
@@ -25,7 +25,7 @@ def beyond_envelope(case: Case) -> Iterator[Offense]:
     """A shape that no ceiling of the lane holds."""
     if not case.facts or not case.facts.shapes:
         return
-    position = standing(case.facts, case.parsed, key=case.launch.settings.shape)
+    position = shape_standing(case.facts, case.parsed, key=case.launch.settings.shape)
     if position.word != "beyond" or position.ceiling is None:
         return
     yield Offense(
@@ -36,6 +36,6 @@ def beyond_envelope(case: Case) -> Iterator[Offense]:
             micro=case.get("batch.micro_batch"),
             depth=case.get("model.depth"),
         ),
-        expected=f"a shape that this lane sustained repeatedly; the nearest is {shown(position.ceiling)}",
+        expected=f"a shape that this lane sustained repeatedly; the nearest is {shape_in_words(position.ceiling)}",
         do="launch it again: a second that holds makes a repeated ceiling, a third on another day a validated one",
     )

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, W, rule, runs_model
-from receipts.judging.topic import Topic
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule, runs_model
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
 from receipts.metrics.flops import geometry_of
 from receipts.receipt.patterns import STAGE

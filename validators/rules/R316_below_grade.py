@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.lane import Grade
-from receipts.judging.grade import GRADES, wanted
+from receipts.judging.grade import GRADES, wanted_grade
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 
 # What raises a grade, by what it is.
@@ -35,7 +35,7 @@ _DO = {
 def _wanted_grade(case: Case) -> Grade:
     """The grade that the lane asks for, or the caller, whichever is higher."""
     caller: Grade = case.facts.grade if case.facts is not None else "typed"
-    return max(caller, wanted(case.launch.parsed, case.lane), key=GRADES.index)
+    return max(caller, wanted_grade(case.launch.parsed, case.lane), key=GRADES.index)
 
 
 @rule("R316", "below_grade", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING, Any
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
 from receipts.estimate.setup import Setup
-from receipts.questions.fit.estimate import MemoryEstimate, predicted, setup_of
+from receipts.publish.page import Section, table_of
+from receipts.publish.text import amount
+from receipts.questions.fit import MemoryEstimate, predicted_rows, setup_of
 from receipts.receipt import Parsed
 from receipts.receipt.patterns import BlockKind
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from receipts.ingest.evidence.reading import AllocationFailure
 
 
+MAX_MESSAGE = 600  # characters of a refusal that the page shows
 EXTRA = "pip install 'frontier-receipts[aot]'"
 # Google Cloud TPU documentation, page TPU v6e: the slices there are.
 TOPOLOGIES = {1: "1x1", 4: "2x2", 8: "2x4", 16: "4x4", 32: "4x8", 64: "8x8", 128: "8x16", 256: "16x16"}
@@ -273,7 +276,7 @@ def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": "receipts fit PLAN --aot",
     }
-    tree["memory"] = {**tree.get("memory", {}), "predicted": predicted(estimate)}
+    tree["memory"] = {**tree.get("memory", {}), "predicted": predicted_rows(estimate)}
     tree["failure"] = _leaves(answer.failure) | {"message": answer.compiled.message[:1000]}
     tree["wheels"] = {**tree.get("wheels", {}), **known}
     tree["notes"] = {
@@ -286,4 +289,23 @@ def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer
     return tree
 
 
-__all__ = ["CompiledStep", "compile_step", "refusals"]
+def section(answered: CompilerAnswer) -> Section:
+    """The compiler's answer as a section of the estimate's page."""
+    compiled = answered.compiled
+    title = f"The compiler, {compiled.versions}, {compiled.seconds:.0f} s"
+    if compiled.total is None:
+        failure = answered.failure
+        what = f"{failure.class_}: " if failure is not None else ""
+        note = f"refuses it, {what}{' '.join(compiled.message.split())[:MAX_MESSAGE]}"
+        return Section("compiler", title, (note,))
+    sizes = (
+        ("arguments", compiled.argument),
+        ("outputs", compiled.output),
+        ("outputs that are arguments", compiled.alias),
+        ("temporaries", compiled.temp),
+        ("code", compiled.code),
+        ("peak and code", compiled.total),
+    )
+    after = (f"estimated {amount(answered.estimated)}, {100 * (answered.error or 0.0):+.1f} %",)
+    table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
+    return Section("compiler", title, tables=(table,))

@@ -23,10 +23,9 @@ from receipts.receipt import Parsed
 from receipts.stats.rounding import Interval
 
 if TYPE_CHECKING:
-    from receipts.judging.claim_verdict import ClaimVerdict
+    from receipts.judging.claim import ClaimFile
     from receipts.judging.rulebook import Rulebook
-    from receipts.judging.verdict import Comparison
-    from receipts.questions.claims.load import ClaimFile
+    from receipts.judging.verdict import ClaimVerdict, Comparison
     from receipts.questions.comparisons import Comparisons
     from receipts.store import Store
 
@@ -282,7 +281,7 @@ class Checker:
 
     def _verdict_on(self, name: str) -> ClaimVerdict | None:
         """The verdict on a claim, of claims files first, then of the store; None where there is none."""
-        from receipts.questions.claims.gather import is_file, stored, verdict_on
+        from receipts.questions.claims.judgment import is_file, stored, verdict_on
 
         for group in self._claims:
             for claim in (one for one in group.claims if one.id == name):

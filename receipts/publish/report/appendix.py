@@ -10,8 +10,8 @@ from receipts import metrics
 from receipts.axes.lane import Lane
 from receipts.axes.lineage import ran_on
 from receipts.judging.facts import Facts
+from receipts.judging.grade import unspoilt
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.sample import unspoilt
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint

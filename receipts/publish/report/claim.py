@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from receipts.judging.claim_verdict import ClaimVerdict
 from receipts.judging.judge import judge_receipt
+from receipts.judging.verdict import ClaimVerdict
 from receipts.publish.claim import headline
 from receipts.publish.page import Page
 from receipts.publish.report import appendix, pair
@@ -21,8 +21,8 @@ from receipts.publish.report.sections.decisions import DecisionRow, decided_of
 from receipts.publish.report.template import page as written
 from receipts.publish.text import NOTE, plain
 from receipts.questions.answers import AnsweredQuestion, answers
-from receipts.questions.claims.footnote import footnote
-from receipts.questions.claims.judge import judge
+from receipts.questions.claims.judgment import judge
+from receipts.questions.claims.wording import footnote
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
@@ -64,12 +64,12 @@ class ClaimData:
 
 def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> ClaimData:
     """The values of the page. Raises NotFound where the store has no such claim."""
-    from receipts.questions.claims.gather import gather
-    from receipts.questions.claims.load import from_json
+    from receipts.judging.claim import claim_from_json
+    from receipts.questions.claims.judgment import gather
 
     until = as_of + timedelta(microseconds=1)
     kept = store.published.claim(claim_id)
-    stated = from_json(kept.body, f"claim {kept.id}")
+    stated = claim_from_json(kept.body, f"claim {kept.id}")
     evidence = gather(stated, rulebook, store)
     verdict = judge(stated, evidence, rulebook)
     sides = (*evidence.baseline, *evidence.candidate)

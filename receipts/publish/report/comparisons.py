@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.judging.topic import Topic
+from receipts.judging.rule import Topic
 from receipts.publish.page import Cell
 from receipts.publish.report.page import FEWEST_ROWS, joined, rule
 from receipts.publish.text import plain

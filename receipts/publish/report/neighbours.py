@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from receipts.judging.side_checks import copied_pair
+from receipts.judging.side import copied_pair
 from receipts.publish.report.reader import Item, ReportReader, order
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
 from receipts.publish.findings import refusing
 from receipts.publish.report.cut import Cut, cut

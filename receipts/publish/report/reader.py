@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from receipts.axes.lane import Lane
 from receipts.axes.shape import ShapeKey
 from receipts.judging.facts import Facts
+from receipts.judging.grade import status_for, unspoilt
 from receipts.judging.judge import VERSION, judge_case, judge_receipt
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.sample import status_for, unspoilt
 from receipts.judging.side import JudgedLaunches
 from receipts.judging.verdict import Finding, ReceiptVerdict, Status, undecided
 from receipts.judging.witness import side_of

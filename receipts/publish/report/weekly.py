@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.judging.topic import Topic
+from receipts.judging.rule import Topic
 from receipts.publish.page import Figure, Page
 from receipts.publish.report import appendix
 from receipts.publish.report.page import place

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.files import read_small
-from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.claims.claim import Claim
+from receipts.judging.claim import Claim, ClaimFile, claim_from_json, claim_to_json
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict_json import to_json as verdict_json
-from receipts.questions.claims.gather import is_file, verdict_on
-from receipts.questions.claims.load import ClaimFile, from_json, to_json
+from receipts.judging.verdict import ClaimVerdict
+from receipts.judging.verdict import verdict_to_json as verdict_json
+from receipts.questions.claims.judgment import is_file, verdict_on
 from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVerdict
 
 if TYPE_CHECKING:
@@ -39,7 +38,8 @@ def new_claims(group: ClaimFile) -> list[NewClaim]:
     if problems:
         raise InputError(group.source, problems)
     return [
-        NewClaim(item.id, item.kind, to_json(item), group.source, item.supersedes, item.reason) for item in group.claims
+        NewClaim(item.id, item.kind, claim_to_json(item), group.source, item.supersedes, item.reason)
+        for item in group.claims
     ]
 
 
@@ -71,7 +71,7 @@ class ClaimHistory:
 def history(store: Store, claim_id: str, rulebook: Rulebook) -> ClaimHistory:
     """A claim's history. Raises NotFound."""
     kept = store.published.claim(claim_id)
-    claim = from_json(kept.body, f"claim {kept.id}")
+    claim = claim_from_json(kept.body, f"claim {kept.id}")
     verdict = verdict_on(claim, rulebook, store)
     decided = store.published.decisions([*verdict.baseline, *verdict.candidate])
     return ClaimHistory(kept, claim, verdict, tuple(store.published.claim_verdicts(claim_id)), tuple(decided))
@@ -136,7 +136,7 @@ def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, C
     """Claims that stood on it when they were last judged, and those that name it outright."""
     judged = set(store.published.claims_on(receipt_id))
     for kept in store.published.claims():
-        claim = from_json(kept.body, f"claim {kept.id}")
+        claim = claim_from_json(kept.body, f"claim {kept.id}")
         words = (*claim.baseline, *claim.candidate)
         if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):
             yield kept, claim

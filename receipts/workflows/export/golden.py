@@ -15,7 +15,7 @@ from receipts.stats.log_ratio import predicted
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.questions.history.line import History
+    from receipts.plugins.track.line import History
     from receipts.store import Store
     from receipts.store.query.replicates import Line
 
@@ -37,7 +37,7 @@ def export_golden(
 
 
 def _line(store: Store, rulebook: Rulebook, line: Line) -> dict[str, Any]:
-    from receipts.questions.history.line import history
+    from receipts.plugins.track.line import history
 
     newest = line.entries[-1]
     lane = rulebook.lanes.of(newest.lane)

@@ -14,7 +14,7 @@ from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.signing.private import PrivateKey
+    from receipts.signing.key import PrivateKey
     from receipts.store import Store
     from receipts.store.signing import TrustedKey
     from receipts.workflows.submit.submission import Submission

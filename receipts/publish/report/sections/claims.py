@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.judging.claim_verdict import ClaimVerdict
-from receipts.judging.topic import Topic
-from receipts.judging.verdict import Level
+from receipts.judging.rule import Topic
+from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.ref import Ref, ref_of
-from receipts.questions.claims.judge import waits
+from receipts.questions.claims.judgment import waits
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
@@ -96,8 +95,8 @@ def judge_all(
     store: Store, rulebook: Rulebook, events: IntervalEvents, until: datetime, lanes: Sequence[str] = ()
 ) -> JudgedClaims:
     """Every claim that stands or was replaced in the stretch, judged under the present rules, the newest first."""
-    from receipts.questions.claims.gather import verdict_on
-    from receipts.questions.claims.load import from_json
+    from receipts.judging.claim import claim_from_json
+    from receipts.questions.claims.judgment import verdict_on
 
     replaced = {item.id: item for item in events.replaced}
     kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
@@ -105,7 +104,7 @@ def judge_all(
     recent = kept[::-1][:MOST_JUDGED]
     judged: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
     for item in recent:
-        claim = from_json(item.body, f"claim {item.id}")
+        claim = claim_from_json(item.body, f"claim {item.id}")
         verdict = verdict_on(claim, rulebook, store)
         if not lanes or any(name.partition("@")[0] in lanes for name in verdict.lanes):
             judged.append((item, claim.quoted_in, verdict))

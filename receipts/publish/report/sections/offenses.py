@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.topic import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.report.cut import Cut, cut
 from receipts.publish.report.reader import Item

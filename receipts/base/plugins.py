@@ -1,0 +1,98 @@
+"""Plugins: each a package that adds a capability, found by one loop and imported when it is used.
+
+The packages of ``receipts/plugins/`` are plugins, and so are those that another distribution names under the entry
+point group `GROUP`. A plugin's package holds ``PLUGIN``, a `Plugin` that names what it adds. The kernel imports no
+plugin by name; a plugin imports the kernel, and no other plugin.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import ModuleType
+from typing import Any, Final, cast
+
+from receipts.base.errors import UsageError
+
+PACKAGE: Final = "receipts.plugins"
+GROUP: Final = "receipts.plugins"
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A command: its module (below the plugin's package), its line in ``--help``, and the place of that line.
+
+    ``section`` is a title of ``--help``; the line stands behind the command ``after``, or last in its section.
+    """
+
+    module: str
+    section: str
+    help: str
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """What a plugin adds, by the names of modules below its package.
+
+    ``verbs`` are commands. ``questions`` are methods of an open store (`receipts.api.store.Store`): the module holds a
+    function of that name, whose first argument is the store. ``services`` answer what the kernel leaves to plugins.
+    """
+
+    verbs: Mapping[str, Verb] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def plugins() -> Mapping[str, Plugin]:
+    """Every plugin by the name of its package. One of another distribution that cannot be imported is left out."""
+    found: dict[str, Plugin] = {}
+    for name in _packages():
+        found[name] = importlib.import_module(name).PLUGIN
+    for name in _entries():
+        try:
+            found[name] = importlib.import_module(name).PLUGIN
+        except Exception as error:
+            sys.stderr.write(f"receipts: the plugin {name} is left out: {type(error).__name__}: {error}\n")
+    return found
+
+
+def _packages() -> Iterator[str]:
+    try:
+        package = importlib.import_module(PACKAGE)
+    except ModuleNotFoundError:
+        return
+    yield from (f"{PACKAGE}.{item.name}" for item in pkgutil.iter_modules(package.__path__) if item.ispkg)
+
+
+def _entries() -> Iterator[str]:
+    from importlib.metadata import entry_points
+
+    yield from (entry.value for entry in entry_points(group=GROUP))
+
+
+def question(name: str) -> Callable[..., Any] | None:
+    """The function of a question that a plugin adds to an open store; None where no plugin has it."""
+    for package, plugin in plugins().items():
+        if (module := plugin.questions.get(name)) is not None:
+            return cast("Callable[..., Any]", getattr(importlib.import_module(f"{package}.{module}"), name))
+    return None
+
+
+def services(name: str) -> Iterator[ModuleType]:
+    """The modules that plugins offer under the name of a service."""
+    for package, plugin in plugins().items():
+        if (module := plugin.services.get(name)) is not None:
+            yield importlib.import_module(f"{package}.{module}")
+
+
+def service(name: str, asked_by: str) -> ModuleType:
+    """The module that answers a service. Raises UsageError, which names the call that asked, where no plugin does."""
+    for module in services(name):
+        return module
+    raise UsageError(f"{asked_by} needs a plugin that offers {name!r}, and none is installed")

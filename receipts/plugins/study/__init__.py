@@ -1,0 +1,1 @@
+"""Studies over several launches: bridges, sweeps, bisections and experiments, with their commands and pages."""

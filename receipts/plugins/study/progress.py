@@ -1,0 +1,206 @@
+"""What an experiment says now: each question decided, to be run on, or not to be decided within its launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from receipts import metrics
+from receipts.metrics import Launch
+from receipts.plugins.study.design import within
+from receipts.plugins.study.experiment import Contrast, Experiment
+from receipts.questions.comparisons import Comparisons
+from receipts.stats import distributions
+from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled, welch
+from receipts.stats.sequential import FUTILE, Looks, at_level
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.receipt import Parsed
+    from receipts.store import Store
+
+Answer = Literal["faster", "slower", "equivalent", "supported", "refuted", "run on", "cannot be decided", "rejected"]
+UNLIKE = 0.01  # below it the launches do not vary as the plan's σ says
+NOISIER = "the launches vary more than the σ of the plan: judged by their own"
+DECIDED: tuple[Answer, ...] = ("faster", "slower", "equivalent", "supported", "refuted")
+
+
+@dataclass(frozen=True, slots=True)
+class LookResult:
+    """One question: the improvement of B over A, with the interval of its look; ``why`` names the look."""
+
+    contrast: Contrast
+    answer: Answer
+    n_a: int
+    n_b: int
+    ratio: float | None
+    low: float | None
+    high: float | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentProgress:
+    """Every question answered, and the files to run next, in order, to the next look."""
+
+    experiment: Experiment
+    answers: tuple[LookResult, ...]
+    next_runs: tuple[str, ...]
+
+    @property
+    def status(self) -> str:
+        """*decided*, *run these*, or *cannot be decided within the budget*."""
+        if self.next_runs:
+            return "run these"
+        decided = all(item.answer in DECIDED for item in self.answers)
+        return "decided" if decided else "cannot be decided within the budget"
+
+    @property
+    def exit_code(self) -> int:
+        """0 decided, 1 cannot be, 3 runs are missing."""
+        return 3 if self.next_runs else 0 if self.status == "decided" else 1
+
+
+def progress_of(store: Store, rulebook: Rulebook, experiment: Experiment) -> ExperimentProgress:
+    """Read what came in, and answer each question at its look; Holm over the questions."""
+    comparisons = Comparisons(store, rulebook)
+    lane = rulebook.lanes.of(experiment.lane)
+    metric = metrics.get(experiment.metric)
+    arms = {arm.name: _launches(store, experiment, arm.name, arm.receipts) for arm in experiment.arms}
+    samples = {name: comparisons.samples(group, experiment.metric) if group else () for name, group in arms.items()}
+    logs: dict[str, list[float]] = {}
+    for name, group in samples.items():
+        values = [Launch(item, lane).read(metric).value for item in group]
+        logs[name] = [math.log(value) for value in values if value is not None and value > 0.0]
+    answers: dict[str, LookResult] = {}
+    waiting = list(experiment.contrasts)
+    while waiting:
+        looks = experiment.looks
+        if len(waiting) < len(experiment.contrasts):
+            looks = at_level(looks, experiment.alpha / len(waiting))
+        now = {item.name: answer_of(experiment, looks, item, logs, metric.better) for item in waiting}
+        answers |= now
+        done = [item for item in waiting if now[item.name].answer in DECIDED]
+        if not done:
+            break
+        waiting = [item for item in waiting if item not in done]
+    ordered = tuple(answers[item.name] for item in experiment.contrasts)
+    return ExperimentProgress(
+        experiment, ordered, _next(experiment, ordered, {name: len(values) for name, values in logs.items()})
+    )
+
+
+def _launches(store: Store, experiment: Experiment, arm: str, known: Sequence[str]) -> list[Parsed]:
+    """Stored launches of an arm that stand: those that it began with, and those that carry its label."""
+    from receipts.store import Condition, Filters
+
+    rows = store.find(Filters((Condition("label", "=", f"{experiment.id}/{arm}/*"),), limit=500))
+    ids = [*known, *(row.id for row in rows)]
+    return [store.parsed(name) for name in dict.fromkeys(ids)]
+
+
+def answer_of(
+    experiment: Experiment, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str
+) -> LookResult:
+    """One question by the launches of its two arms."""
+    a, b = logs[contrast.a], logs[contrast.b]
+    launches = min(len(a), len(b))
+    number = looks.at(launches)
+    place = within(looks, launches)
+    if number is not None and experiment.looks.df is not None and not _fits(a, b, experiment.sigma):
+        looks = at_level(replace(looks, df=None), looks.alpha)
+        place += f"; {NOISIER}"
+    if number is None:
+        return LookResult(contrast, "run on", len(a), len(b), None, None, None, place)
+    estimate = _improvement(estimated(a, b, experiment, looks), better)
+    half = estimate.half_width(looks.confidences[number - 1])
+    low, high = math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
+    answer = decide(contrast, low, high, experiment.effect)
+    if answer == "run on":
+        last = number == len(looks.launches)
+        if last or _power_left(contrast, estimate, looks, launches, experiment.effect) < FUTILE:
+            answer = "cannot be decided"
+            place += (
+                "; the last look" if last else f"; less than {FUTILE:.0%} chance that more launches would decide it"
+            )
+    return LookResult(contrast, answer, len(a), len(b), math.exp(estimate.log_ratio), low, high, place)
+
+
+def _fits(a: Sequence[float], b: Sequence[float], sigma: float) -> bool:
+    """Whether the launches of the arms vary as the plan's σ says, each and both together: a χ² test at 1 %."""
+    spreads = (pooled(groups) for groups in ((a, b), (a,), (b,)))
+    return all(
+        own is None or distributions.student_excess_tail((own.value / sigma) ** 2, own.df or 1.0) >= UNLIKE
+        for own in spreads
+    )
+
+
+def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment, looks: Looks) -> RatioEstimate:
+    """B − A in logs, by the spread that the looks are judged with."""
+    if looks.df is not None:
+        return against_floor(a, b, Sigma(experiment.sigma, experiment.sigma_df, "measured"))
+    own, separate = pooled((a, b)), welch(a, b)
+    equal = against_floor(a, b, own) if own is not None else separate
+    return max(equal, separate, key=lambda item: item.error)
+
+
+def _improvement(estimate: RatioEstimate, better: str) -> RatioEstimate:
+    return estimate._replace(log_ratio=-estimate.log_ratio) if better == "lower" else estimate
+
+
+def decide(contrast: Contrast, low: float, high: float, effect: float) -> Answer:
+    """The answer that an interval of the improvement gives. Equivalent is inside ±δ, and nothing else is."""
+    if contrast.low is not None:
+        upper = contrast.high if contrast.high is not None else math.inf
+        if low >= contrast.low and high <= upper:
+            return "supported"
+        return "refuted" if high < contrast.low or low > upper else "run on"
+    if -effect < math.log(low) and math.log(high) < effect:
+        return "equivalent"
+    if low > 1.0:
+        return "faster"
+    return "slower" if high < 1.0 else "run on"
+
+
+def _power_left(contrast: Contrast, now: RatioEstimate, looks: Looks, launches: int, effect: float) -> float:
+    """The chance that the last look decides, if the improvement is anywhere within one standard error of what it seems.
+
+    At what it seems alone, a tenth of the plans for a true effect would end too soon.
+    """
+    if now.error == 0.0:
+        return 1.0
+    share = launches / looks.most
+    half = now.half_width(looks.confidences[-1]) * math.sqrt(share)
+    spread = now.error * math.sqrt(max(1e-12, 1.0 - share))
+    bounds = [math.log(item) for item in (contrast.low, contrast.high) if item is not None] or [0.0]
+
+    def chances(center: float) -> Iterator[float]:
+        """Of an interval beyond or below each bound, or within ±δ."""
+
+        def above(limit: float) -> float:
+            return distributions.student_tail((limit - center) / spread, now.df)
+
+        yield from (above(bound + half) + 1.0 - above(bound - half) for bound in bounds)
+        if contrast.low is None:
+            yield max(0.0, above(half - effect) - above(effect - half))
+
+    return max(chance for shift in (-1.0, 0.0, 1.0) for chance in chances(now.log_ratio + shift * now.error))
+
+
+def _next(experiment: Experiment, answers: Sequence[LookResult], counts: dict[str, int]) -> tuple[str, ...]:
+    """The files that take the open questions to their next look; the controls of open arms run in the same wave."""
+    open_arms = {name for item in answers if item.answer == "run on" for name in (item.contrast.a, item.contrast.b)}
+    if not open_arms:
+        return ()
+    fewest = min(counts[name] for name in open_arms)
+    target = next((count for count in experiment.looks.launches if count > fewest), experiment.looks.most)
+    wanted = {name: max(0, target - counts[name]) for name in open_arms}
+    came = {arm.name: counts[arm.name] - len(arm.receipts) for arm in experiment.arms}
+    files = []
+    for file, arm, wave in experiment.runs:
+        if wanted.get(arm) and wave > came[arm]:
+            wanted[arm] -= 1
+            files.append(file)
+    return tuple(files)

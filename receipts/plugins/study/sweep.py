@@ -1,0 +1,184 @@
+"""A sweep: launches of a grid laid out by the axes that were varied, each judged against a base.
+
+Cells that differ from the base in more than the varied axes are refused, with the reason. Links join cells that are
+one counted axis apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from receipts import metrics
+from receipts.axes import difference_under, effective
+from receipts.axes.configuration import input_value
+from receipts.axes.inputs import PREFIX
+from receipts.base.errors import NotFound, UsageError, every, near
+from receipts.emit.launch_values import normal
+from receipts.judging.rule import Topic
+from receipts.judging.rulebook import Rulebook, RuleSet
+from receipts.judging.verdict import Comparison, Level, Lost, Question
+from receipts.questions.comparisons import Comparisons
+from receipts.receipt import Parsed
+
+MOST_CELLS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCell:
+    """One configuration of the grid, with the launches that count and those that do not.
+
+    ``against_base`` is None for the base itself.
+    """
+
+    coordinates: tuple[str, ...]
+    launches: tuple[Parsed, ...]
+    against_base: Comparison | None
+    refused: str
+    lost: tuple[Lost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweepLink:
+    """Two cells, by position, that are one axis apart."""
+
+    a: int
+    b: int
+    axis: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """The grid. ``vary`` are leaf paths; cells stand in the order of their coordinates, the base first."""
+
+    vary: tuple[str, ...]
+    cells: tuple[SweepCell, ...]
+    links: tuple[SweepLink, ...]
+
+
+def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
+    """The leaf that a short name means: ``micro_batch`` is ``batch.micro_batch``. Raises where none or several fit."""
+    known = {path for item in receipts for path in effective(item)}
+    if name in known or any(name.startswith(PREFIX) and input_value(item, name) is not None for item in receipts):
+        return name
+    candidates = sorted(path for path in known if path.rsplit(".", 1)[-1] == name)
+    if not candidates:
+        hint = near(name, sorted(known))
+        raise NotFound(f"no receipt of the sweep states an axis {name!r}; see: receipts axes --role axis{hint}")
+    if len(candidates) > 1:
+        raise UsageError(f"{name} may be {' or '.join(candidates)}; name it whole")
+    return candidates[0]
+
+
+def sweep(
+    receipts: Sequence[Parsed],
+    vary: Sequence[str],
+    comparisons: Comparisons,
+    metric: str = metrics.DEFAULT,
+    base: Parsed | None = None,
+    **options: Any,
+) -> Sweep:
+    """Lay receipts out by the varied axes and judge each cell against the base (the first cell unless named).
+
+    A cell gets the verdict that `receipts.questions.comparisons` gives its launches; ``options`` are further fields of
+    a `Request`.
+    """
+    rulebook, paths = comparisons.rulebook, tuple(every(lambda name: leaf_path(name, receipts), vary))
+    groups: dict[tuple[str, ...], list[Parsed]] = {}
+    # A launch that ended well represents its cell before one that failed, and the earlier before the later.
+    for item in sorted(receipts, key=_precedence):
+        groups.setdefault(_coordinates(item, paths), []).append(item)
+    if len(groups) > MOST_CELLS:
+        raise UsageError(f"the sweep has {len(groups)} cells, more than {MOST_CELLS}; narrow what it selects")
+    order = sorted(groups, key=_sortable)
+    first = _coordinates(base, paths) if base is not None else order[0]
+    if base is not None:
+        groups[first] = [base, *(item for item in groups.get(first, []) if item.id != base.id)]
+    named = (base.id,) if base is not None else ()
+    origin, apart = _alike(groups.pop(first), rulebook)
+    alone = comparisons.sides(comparisons.asked(origin), metric, named)
+    cells = [SweepCell(first, alone.a, None, apart, alone.lost)]
+    for key in order:
+        if key in groups:
+            group, apart = _alike(groups[key], rulebook)
+            sides = comparisons.sides(comparisons.asked(origin, group), metric, named)
+            verdict = comparisons.verdict(sides, **options)
+            reasons = [item for item in (_reason(verdict, sides.b[0], rulebook.rules), apart) if item]
+            cells.append(SweepCell(key, sides.b, verdict, "; ".join(reasons), sides.side_b.lost))
+    return Sweep(paths, tuple(cells), tuple(_links(cells, rulebook)))
+
+
+def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
+    values = effective(parsed)
+    return tuple(_text(_value(parsed, values, path)) for path in paths)
+
+
+def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
+    if not path.startswith(PREFIX):
+        return values.get(path)
+    text = input_value(parsed, path)
+    return None if text is None else normal(text)
+
+
+def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
+    run = parsed.receipt.run
+    return run.outcome != "ok", run.started.timestamp(), parsed.name
+
+
+def _text(value: Any) -> str:
+    return "not stated" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
+    keys = []
+    for text in key:
+        try:
+            keys.append((0, float(text), text))
+        except ValueError:
+            keys.append((1, 0.0, text))
+    return keys
+
+
+def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed], str]:
+    """Launches of the first one's configuration, and what to say of those that share its cell and not that."""
+    lane = rulebook.lanes.of(launches[0].receipt.run.lane)
+    alike, failed = [launches[0]], 0
+    moved: set[str] = set()
+    for item in launches[1:]:
+        axes = difference_under(lane, launches[0], item).axes
+        moved.update(axes)
+        if axes or item.receipt.run.launch in {other.receipt.run.launch for other in alike}:
+            continue
+        if item.receipt.run.outcome == launches[0].receipt.run.outcome:
+            alike.append(item)
+        else:
+            failed += 1
+    reasons = [f"more than one configuration: vary {', '.join(sorted(moved))} as well"] if moved else []
+    reasons += [f"{failed} more launches failed"] if failed else []
+    return alike, "; ".join(reasons)
+
+
+def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
+    """Why a cell is refused, in a phrase; empty where it is not."""
+    if parsed.receipt.run.outcome != "ok":
+        failure = parsed.receipt.failure
+        what = f": {failure.message}" if failure is not None and failure.message else ""
+        return f"{parsed.receipt.run.outcome}{what}"[:80]
+    if verdict.status != "rejected":
+        return ""
+    errors = [item for item in verdict.findings if item.level is Level.ERROR and item.question is not Question.NONE]
+    if any(item.code in rules.about(Topic.AXES) for item in errors):
+        return f"{len(verdict.counted)} axes: {', '.join(verdict.counted)}"
+    return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
+
+
+def _links(cells: Sequence[SweepCell], rulebook: Rulebook) -> list[SweepLink]:
+    links = []
+    for (i, a), (j, b) in combinations(enumerate(cells), 2):
+        lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
+        apart = difference_under(lane, a.launches[0], b.launches[0])
+        if len(apart.axes) == 1 and not apart.unknown:
+            links.append(SweepLink(i, j, apart.axes[0]))
+    return links

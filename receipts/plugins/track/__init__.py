@@ -1,0 +1,1 @@
+"""Lines over time: their history, watching them, and incidents, with their commands and pages."""

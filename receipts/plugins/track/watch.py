@@ -1,0 +1,168 @@
+"""Watching lines: incidents that open where a line stepped for the worse, and close where its level came back."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from receipts import metrics
+from receipts.plugins.track.line import History, LineChange, history
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.store import Store
+    from receipts.store.decisions import Incident, IncidentEvent
+
+FEWEST_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
+NEAR: Final = 2  # launches by which a later run of watch may place the same change elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a run of watch saw: incidents that it opened and closed, and those that stay open.
+
+    ``listed`` are changes since then that are no incident: drifts, better levels, other hosts, other measuring.
+    """
+
+    lines: int
+    opened: tuple[IncidentEvent, ...]
+    closed: tuple[IncidentEvent, ...]
+    still_open: tuple[Incident, ...]
+    listed: tuple[tuple[History, LineChange], ...]
+
+
+def watch(
+    store: Store,
+    rulebook: Rulebook,
+    since: datetime,
+    *,
+    metric: str = metrics.DEFAULT,
+    lane: str | None = None,
+    owner: str | None = None,
+) -> Watched:
+    """Look at every line with a launch since a moment; records what opened and what closed, in one transaction."""
+    lines = store.query.recent_lines(since, lane)
+    chosen = [line for line in lines if len(line.entries) >= FEWEST_LAUNCHES]
+    known: dict[tuple[int, str], list[Incident]] = {}
+    for item in store.published.incidents([line.digest for line in chosen]):
+        if item.metric == metric:
+            known.setdefault((item.line, item.kind), []).append(item)
+    opened: list[IncidentEvent] = []
+    closed: list[IncidentEvent] = []
+    still: list[Incident] = []
+    listed: list[tuple[History, LineChange]] = []
+    for line in chosen:
+        head = line.entries[-1]
+        seen = history(line.entries, line.digest, rulebook.lanes.of(head.lane), metrics.get(metric), store.parsed)
+        mine = known.get((line.digest, head.kind), [])
+        opened += [
+            _event(seen, item, owner)
+            for item in seen.changes
+            if item.is_incident and not any(_same(seen, item, other) for other in mine)
+        ]
+        for other in mine:
+            if other.closed is None:
+                back = _is_back(seen, other)
+                if back:
+                    closed.append(_closing(other, back))
+                else:
+                    still.append(other)
+        listed += [(seen, item) for item in seen.changes if not item.is_incident and item.first.started >= since]
+    store.published.record_incidents([*opened, *closed])
+    return Watched(len(chosen), tuple(opened), tuple(closed), tuple(still), tuple(listed))
+
+
+def close(store: Store, name: str, reason: str) -> Incident:
+    """Close an incident by its id or the start of it. Raises NotFound, UsageError."""
+    from receipts.base.errors import NotFound, UsageError
+
+    every = [item for item in store.published.incidents() if item.id.startswith(name.lower())]
+    if not every:
+        raise NotFound(f"there is no incident {name}; see: receipts incident list --all")
+    if len(every) > 1:
+        raise UsageError(f"{name} is the start of {len(every)} incidents; give more of the id")
+    if every[0].closed is not None:
+        raise UsageError(f"incident {every[0].id} is closed already: {every[0].closed_why}")
+    store.published.record_incidents([_closing(every[0], reason)])
+    return every[0]
+
+
+def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
+    from receipts.store.decisions import IncidentEvent
+
+    place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
+    name = hashlib.sha256(place.encode()).hexdigest()[:12]
+    suspects = ", ".join(item.moved) or "no axis that the receipts state"
+    reason = f"{seen.metric} {item.change.ratio - 1.0:+.1%} from {item.first.name} on; moved: {suspects}"
+    return IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, as_data(seen, item), reason, owner)
+
+
+def _closing(item: Incident, reason: str) -> IncidentEvent:
+    from receipts.store.decisions import IncidentEvent
+
+    return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, {}, reason, item.owner)
+
+
+def as_data(seen: History, item: LineChange) -> dict[str, Any]:
+    """A change as JSON."""
+    before, after = _levels(seen, item)
+    return {
+        "lane": seen.lane,
+        "change": item.kind,
+        "ratio": item.change.ratio,
+        "low": item.change.low,
+        "high": item.change.high,
+        "before": before,
+        "after": after,
+        "moved": list(item.moved),
+        "unknown": list(item.unknown),
+        "regime": list(item.regime),
+        "last": item.last.id,
+        "first": item.first.id,
+        "started": item.first.started.isoformat(),
+        "name": item.first.name,
+        "launches": [item.change.at - item.change.start, item.change.stop - item.change.at],
+    }
+
+
+def _levels(seen: History, item: LineChange) -> tuple[float, float]:
+    """The geometric means before and after a change."""
+    at = item.change.at if item.kind != "drift" else (item.change.start + item.change.stop) // 2
+    sides = (seen.points[item.change.start : at], seen.points[at : item.change.stop])
+    means = [math.exp(math.fsum(math.log(point.value) for point in side) / len(side)) for side in sides]
+    return means[0], means[1]
+
+
+def _same(seen: History, item: LineChange, other: Incident) -> bool:
+    """Whether a change is the one of an incident: the same direction, and no more than `NEAR` launches away."""
+    ids = [point.id for point in seen.points]
+    places = [ids.index(name) for name in (other.body["first"], other.body["last"]) if name in ids]
+    if not places:  # its launches no longer stand, or are older than what is looked at
+        return item.first.started <= datetime.fromisoformat(other.body["started"])
+    return min(abs(item.change.at - place) for place in places) <= NEAR
+
+
+def _is_back(seen: History, other: Incident) -> str:
+    """Why an incident is over: the last level lies within δ of the one before it; empty where it is not.
+
+    It takes a confirmed step back, so at least two launches.
+    """
+    if not seen.changes or seen.level is None:
+        return ""
+    level, launches = seen.level
+    better = metrics.get(seen.metric).better
+    ratio = level / other.body["before"]
+    worse = ratio if better == "lower" else 1.0 / ratio
+    last = seen.changes[-1]
+    if last.is_incident or last.kind == "drift" or worse > 1.0 + seen.delta:
+        return ""
+    return f"the level is back: {ratio - 1.0:+.1%} of what it was before, over {launches} launches"
+
+
+def most_recent(items: Sequence[Incident]) -> Sequence[Incident]:
+    """Open incidents first, then closed ones, the newest first of each."""
+    return sorted(items, key=lambda item: (item.closed is not None, -item.opened.timestamp()))

@@ -1,0 +1,1 @@
+"""Trust between strangers: signed statements, bundles and keys, with their commands."""

@@ -1,0 +1,186 @@
+"""Verdicts that leave the store: signed as statements, and packed with all that a stranger checks them by.
+
+A statement is in-toto's, v1 (https://in-toto.io/Statement/v1): a verdict as a predicate on receipts by their SHA-256.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.axes.catalogue import bookkeeping_file
+from receipts.base.errors import ConflictError, NotFound, UsageError
+from receipts.base.units import counted
+from receipts.judging.verdict import verdict_to_json
+from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
+from receipts.signing.verify import LOG, MANIFEST, VERDICT, pack, sha256
+from receipts.store import merkle
+from receipts.store.evidence import kept_files
+from receipts.workflows.checkpoints import Checkpoint, origin_of, signed_checkpoint, why_not_continued
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.verdict import ClaimVerdict, Comparison, ReceiptVerdict
+    from receipts.receipt import Parsed
+    from receipts.signing.key import PrivateKey
+    from receipts.store import Store
+    from receipts.store.evidence import KeptFiles
+
+
+STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
+# A name and no place to visit; its number changes with its meaning.
+PREDICATE_TYPE: Final = "https://frontier-receipts.invalid/verdict/v1"
+
+
+def statement(kind: str, subjects: Mapping[str, str], rules: str, verdict: Mapping[str, Any]) -> bytes:
+    """The statement's bytes: the same verdict on the same subjects gives the same bytes.
+
+    ``subjects`` are names by the SHA-256 of what they name, in hex; that of a receipt is its id.
+    """
+    values = {
+        "_type": STATEMENT_TYPE,
+        "subject": [{"name": name, "digest": {"sha256": digest}} for digest, name in sorted(subjects.items())],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": {"kind": kind, "rules": rules, "verdict": dict(verdict)},
+    }
+    return json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode()
+
+
+REPORT: Final = "report.json"
+MOST_EVIDENCE: Final = 64 * 1024 * 1024  # bytes of one file; a larger one is named and left out
+
+
+class Answered(NamedTuple):
+    """What is signed: its kind (``receipt``, ``comparison``, ``claim`` or ``report``), the digest of its rules, the
+    verdict as data, the receipts that it is on, and the files of a report by name.
+    """
+
+    kind: str
+    rules: str
+    verdict: Mapping[str, Any]
+    receipts: Sequence[Parsed]
+    files: Mapping[str, bytes] = {}
+
+    @classmethod
+    def of(cls, kind: str, verdict: ReceiptVerdict | Comparison | ClaimVerdict, receipts: Sequence[Parsed]) -> Answered:
+        """A verdict on receipts."""
+        return cls(kind, verdict.rules, verdict_to_json(verdict), receipts)
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word."""
+        return str(self.verdict["status"])
+
+
+def report(folder: Path, store: Store, rules: str) -> Answered:
+    """What ``receipts report`` wrote to a folder, on the receipts that it quotes. Raises UsageError where it is not of
+    these rules, and NotFound where the store does not have a receipt of it.
+    """
+    names = (REPORT, "report.md", "index.html", "receipts.parquet", "comparisons.parquet")
+    files = {name: (folder / name).read_bytes() for name in names if (folder / name).is_file()}
+    try:
+        data = json.loads(files[REPORT])
+        # A claim's page has the rules in its verdict.
+        judged = (data if "rules" in data else data["verdict"])["rules"]
+        quoted = [item["receipt"]["id"] for item in data["receipts"]]
+    except (ValueError, LookupError, TypeError):
+        raise UsageError(f"{folder}: it has no report; write one with: receipts report weekly --out {folder}") from None
+    if judged != rules:
+        raise UsageError(f"{folder}: the report is by the rules {judged[:12]}, and not by {rules[:12]}; write it again")
+    title = files.get("report.md", b"").decode(errors="replace").partition("\n")[0].removeprefix("# ")
+    digests = {name: sha256(content) for name, content in files.items()}
+    verdict = {"status": "written", "text": title, "files": digests}
+    return Answered("report", rules, verdict, [store.parsed(item) for item in quoted], files)
+
+
+def attested(answer: Answered, key: PrivateKey) -> Envelope:
+    """The verdict as a signed statement on its receipts. Raises UsageError where there are none."""
+    if not answer.receipts:
+        raise UsageError(f"the {answer.kind} is on no receipt, and a statement has receipts as its subjects")
+    subjects = {item.id: item.receipt.run.label or item.id[:12] for item in answer.receipts}
+    return signed(STATEMENT, statement(answer.kind, subjects, answer.rules, answer.verdict), key)
+
+
+def bundle(
+    answer: Answered, store: Store, rulebook: Rulebook, key: PrivateKey, checkpoints: Sequence[Checkpoint] = ()
+) -> bytes:
+    """A tar of the receipts with their signatures, evidence and Merkle proofs, of the verdict, and of the rules.
+
+    ``checkpoints`` are published ones of the store, each with the proof that the log continues it; raises ConflictError
+    where it does not. What is not in the store is named in the manifest's ``lacks``, which the signature covers.
+    """
+    files = {VERDICT: attested(answer, key).to_json().encode(), **_rules(rulebook)}
+    files |= {f"report/{name}": content for name, content in answer.files.items()}
+    every = {item.id: item for item in answer.receipts}
+    for parsed in every.values():
+        files[f"receipts/{parsed.id}.json"] = parsed.raw
+        if (envelope := store.signing.envelope(parsed.id, parsed.raw)) is not None:
+            files[f"receipts/{parsed.id}.dsse.json"] = envelope.to_json().encode()
+    files |= (proofs := _proofs(store, list(every), key, checkpoints))
+    kept = kept_files(store.database.address)
+    named = [item for parsed in every.values() for item in parsed.receipt.evidence or () if item.kind != "receipt"]
+    evidence = {item: _kept(kept, item) for item in sorted({item.sha256 for item in named if item.sha256 is not None})}
+    files |= {f"evidence/{digest}": content for digest, content in evidence.items() if content is not None}
+    absent = {
+        "not sealed": [item[:12] for item in every if f"proofs/{item}.json" not in proofs],
+        "evidence that is not in the bundle": [item[:12] for item, content in evidence.items() if content is None],
+    }
+    lacks = [f"{what}: {', '.join(items)}" for what, items in absent.items() if items]
+    listed = {"files": {name: sha256(content) for name, content in files.items()}, "lacks": lacks}
+    payload = json.dumps(listed, sort_keys=True, separators=(",", ":")).encode()
+    return pack({**files, MANIFEST: signed(BUNDLE, payload, key).to_json().encode()})
+
+
+def _proofs(
+    store: Store, receipts: Iterable[str], key: PrivateKey, published: Sequence[Checkpoint]
+) -> dict[str, bytes]:
+    """The way of each sealed receipt to the root of the log, that root as a checkpoint, and what it continues."""
+    with store.inspect() as inspection:
+        sealed = inspection.sealed()
+        proven = {item: proof for item in receipts if (proof := inspection.proof(item)) is not None}
+    if not proven:
+        return {}
+    log, roots = [merkle.leaf(item) for item in sealed], [json.loads(item)[6] for item in sealed]
+    for item in published:
+        if why := why_not_continued(log, item):
+            raise ConflictError(f"the checkpoint of {counted(item.size, 'seal')}: {why}; see: receipts audit --against")
+    files = {}
+    for receipt, (seal, steps) in proven.items():
+        at = roots.index(seal.root)
+        values = {"receipt": _steps(steps), "seal": sealed[at].decode(), "log": _steps(merkle.proof(log, at))}
+        files[f"proofs/{receipt}.json"] = json.dumps(values).encode()
+    notes = [signed_checkpoint(origin_of(store), len(log), merkle.root(log), key), *published]
+    rows = [
+        {"note": item.note, "consistency": [step.hex() for step in merkle.consistency(log, item.size)]}
+        for item in notes
+    ]
+    return {**files, LOG: json.dumps(rows).encode()}
+
+
+def _steps(steps: Iterable[merkle.ProofStep]) -> list[dict[str, object]]:
+    return [{"left": item.left, "digest": item.digest.hex()} for item in steps]
+
+
+def _rules(rulebook: Rulebook) -> dict[str, bytes]:
+    """What the digest of the rules is over, under names whose order is its order."""
+    numbers = {place: f"{at:02}" for at, place in enumerate(rulebook.folders)}
+    own = [item.path for item in rulebook.rules.rules if item.path is not None]
+    places = {f"code/{numbers[path.parent.parent]}/{path.name}": path for path in own}
+    places |= {f"lanes/{path.name}": path for path in rulebook.lanes.files()}
+    places |= {f"studies/{numbers[path.parent]}/{path.name}": path for path in rulebook.study_files()}
+    places["uncounted/bookkeeping.toml"] = bookkeeping_file()
+    added = {"rules/uncounted/receipts.toml": rulebook.added} if rulebook.added else {}
+    return {f"rules/{name}": path.read_bytes() for name, path in places.items()} | added
+
+
+def _kept(kept: KeptFiles | None, digest: str) -> bytes | None:
+    if kept is None:
+        return None
+    try:
+        with kept.file(digest) as place:
+            return place.read_bytes() if place.stat().st_size <= MOST_EVIDENCE else None
+    except NotFound:
+        return None

@@ -1,1 +1,0 @@
-"""Bisecting over axes: the smallest set of changes that explains why one configuration is worse than another."""

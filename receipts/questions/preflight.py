@@ -1,0 +1,220 @@
+"""Preflight: what a plan is known to do before it is paid for, and what to try where it is known not to fit.
+
+Launches of the plan's signature are looked up, then those of its base, and the estimator is asked where the store knows
+neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from receipts.axes.lane import Lane
+from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
+from receipts.base.units import amount
+from receipts.questions.ladder import Rung, Skipped, next_rung
+from receipts.questions.preflight_answer import (
+    CODES,
+    CandidatePlan,
+    Fit,
+    PreflightAnswer,
+    PreflightEvidence,
+    Ranked,
+    Status,
+    as_lines,
+    candidates,
+    lineage,
+    ranked,
+    unlike,
+)
+from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.store import Entry, Store
+
+
+Estimator = Callable[[Parsed, Lane], Fit | None]
+LOOKED_BACK: Final = 12  # failures whose bytes are compared before a rung is chosen
+LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
+
+
+class _Seen(NamedTuple):
+    """A stored launch with what was read from its document."""
+
+    known: Entry
+    by: PreflightEvidence
+
+
+class PlanAnswer(NamedTuple):
+    """What is known of a plan, and the next rung of its lane's ladder where it is not known or likely to work."""
+
+    lane: str
+    answer: PreflightAnswer
+    rung: Rung | None
+
+    def as_data(self) -> dict[str, Any]:
+        """What ``receipts preflight --json`` prints."""
+        return {**self.answer.as_data(), "lane": self.lane, "next": self.rung.as_data() if self.rung else None}
+
+
+def answered(plan: Parsed, lane: Lane, store: Store | None) -> PlanAnswer:
+    """The answer of `preflight` with what to try next."""
+    answer = preflight(plan, lane, store)
+    rung = None
+    if answer.status not in ("worked", "likely") and not answer.missing:
+        ran_out = store.query.ran_out(sign(plan, lane))[:LOOKED_BACK] if store is not None else []
+        failures = [store.parsed(item.id) for item in ran_out] if store is not None else []
+        rung = next_rung(plan, lane, lambda other: preflight(other, lane, store), answer, failures)
+    return PlanAnswer(lane.name, answer, rung)
+
+
+def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimator | None = None) -> PreflightAnswer:
+    """What is known of a plan. Without a store only the estimator can say something; None is the engine's own.
+
+    Known to work or to fail: a measured launch of its signature, in circumstances that nothing contradicts; where they
+    disagree, the newest. Likely or predicted: under other circumstances, by a launch that differs in pressure alone,
+    or by an estimate that exceeds the budget by more than the lane's tolerance.
+    """
+    signature = sign(plan, lane)
+    missing = unstated(plan)
+    if missing:
+        why = f"{', '.join(missing)} not stated: no launch can be the same"
+        return PreflightAnswer("unknown", why, plan.name, signature.signature, missing=missing)
+    answer = _of_signature(plan, lane, store, signature) if store is not None else None
+    if answer is None and store is not None:
+        answer = _of_base(plan, lane, store, signature)
+    return answer or _estimated(plan, lane, signature, estimator or estimated)
+
+
+def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
+    worked, failed = store.query.same_signature(signature)
+    seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
+    if not seen:
+        return None
+    measured = [item for item in seen if not item.by.unlike and item.known.provenance == "measured"]
+    last = (measured or seen)[0]
+    good = last.known.outcome == "ok"
+    status: Status = ("worked" if good else "failed") if measured else ("likely" if good else "predicted")
+    return PreflightAnswer(
+        status, _why(last, status), plan.name, signature.signature, by=last.by, worked=len(worked), failed=len(failed)
+    )
+
+
+def _why(last: _Seen, status: Status) -> str:
+    known = last.known
+    did = "worked" if known.outcome == "ok" else f"failed ({known.failure_type})"
+    event = f"{known.name} {did} on {known.started:%Y-%m-%d}"
+    if status in ("worked", "failed"):
+        return f"{event} with this signature"
+    if last.by.unlike:
+        return f"{event} with this signature, under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
+    return f"{event} with this signature; that is quoted and not measured"
+
+
+def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
+    worked, failed = store.query.dominating(signature)
+    seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
+    if not seen:
+        return None
+    # The fewer circumstances differ, the more it says; of two that say as much, the newer.
+    last = min(seen, key=lambda item: (bool(item.by.unlike), item.known.provenance != "measured"))
+    good = last.known.outcome == "ok"
+    pressures = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.by.pressures)
+    did = "worked" if good else f"failed ({last.known.failure_type})"
+    why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {pressures}"
+    if last.by.unlike:
+        why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
+    return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last.by)
+
+
+def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
+    """The launches with their documents, the newest first."""
+    ordered = sorted(known, key=lambda item: item.started, reverse=True)
+    return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
+
+
+def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
+    """What a stored launch shows of a plan."""
+    failure = there.receipt.failure
+    return PreflightEvidence(
+        id=known.id,
+        name=known.name,
+        outcome=known.outcome,
+        provenance=known.provenance,
+        started=known.started,
+        failure_type=None if known.outcome == "ok" else known.failure_type,
+        phase=known.failure_phase,
+        class_=known.failure_class,
+        requested_bytes=failure.requested_bytes if failure else None,
+        used_bytes=failure.used_bytes if failure else None,
+        limit_bytes=failure.limit_bytes if failure else None,
+        chip=failure.chip if failure else None,
+        operator=failure.operator if failure else None,
+        message=failure.message if failure else None,
+        blocks=_blocks(there) if failure else None,
+        lineage=lineage(there, lane),
+        pressures=tuple(_pressures(there, plan, lane)),
+        unlike=unlike(there, plan, lane),
+    )
+
+
+def _blocks(there: Parsed) -> str | None:
+    from receipts.estimate.surface import attribution  # only a failure has something to attribute
+
+    block = attribution(there.stated)
+    return str(block) if block is not None else None
+
+
+def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, str]]:
+    paths = (MICRO_BATCH, SEQUENCE_LENGTH, *(f"features.{name}" for name in lane.nonessential_features))
+    values = [(path, there.stated.get(path), here.stated.get(path)) for path in paths]
+    return [(path, str(a), str(b)) for path, a, b in values if a != b]
+
+
+def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estimator) -> PreflightAnswer:
+    fit = estimator(plan, lane)
+    if fit is None:
+        why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
+        return PreflightAnswer("unknown", why, plan.name, signature.signature)
+    size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
+    most = f", most of it {fit.surface}" if fit.surface else ""
+    if fit.beyond > fit.tolerance:
+        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, signature.signature, fit=fit)
+    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {100 * fit.tolerance:.0f} %"
+    why = f"no launch like it; the estimate is {size}, {how}"
+    return PreflightAnswer("unknown", why, plan.name, signature.signature, fit=fit)
+
+
+def estimated(plan: Parsed, lane: Lane) -> Fit | None:
+    """What `receipts.questions.fit` estimates of a plan; None where it decides nothing."""
+    from receipts.questions.fit import estimate  # a launch that the store knows needs no arithmetic
+
+    estimate_ = estimate(plan, lane)
+    if estimate_.total_bytes is None or estimate_.budget is None or estimate_.fits is None:
+        return None
+    surface = estimate_.dominant
+    return Fit(
+        total_bytes=estimate_.total_bytes,
+        budget_bytes=estimate_.budget.bytes,
+        surface=str(surface.name) if surface is not None else None,
+        tolerance=lane.estimate_tolerance,
+    )
+
+
+__all__ = [
+    "CODES",
+    "CandidatePlan",
+    "PlanAnswer",
+    "PreflightAnswer",
+    "PreflightEvidence",
+    "Ranked",
+    "Rung",
+    "Skipped",
+    "Status",
+    "answered",
+    "as_lines",
+    "candidates",
+    "next_rung",
+    "preflight",
+    "ranked",
+]
