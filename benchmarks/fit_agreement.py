@@ -39,9 +39,9 @@ import fit_autograd
 import fit_compiler
 
 from receipts.judging.rulebook import Rulebook
+from receipts.plugins.exchange.notebook import import_file
 from receipts.questions.fit import MemoryEstimate, calibrate, estimate, point_of
 from receipts.receipt import Parsed
-from receipts.workflows.tables.notebook import import_file
 
 ROOT = HERE.parent
 GIB = 2**30

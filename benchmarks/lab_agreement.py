@@ -35,8 +35,8 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.metrics import get as get_metric
+from receipts.plugins.exchange.notebook import ImportedTable, import_file
 from receipts.receipt import Parsed
-from receipts.workflows.tables.notebook import ImportedTable, import_file
 
 STUDY = "fixed-accumulation"
 # The person rejects for a second change that the records do not state: they show one axis, or none.

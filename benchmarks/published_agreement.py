@@ -21,10 +21,9 @@ from itertools import combinations
 from pathlib import Path
 
 from receipts.judging.rulebook import Rulebook
+from receipts.plugins.exchange.mlperf import find_logs, import_logs
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.published.mlperf import import_logs
-from receipts.workflows.published.places import find_logs
 
 FEWEST = 6
 NAMED, EXCLUDED, ANSWERED = 0.02, (0.03, 0.07), 0.90

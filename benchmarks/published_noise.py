@@ -17,11 +17,10 @@ from pathlib import Path
 
 from receipts.axes.lane import Prior
 from receipts.judging.rulebook import Rulebook
-from receipts.questions.published import SubmissionSpread, submissions
+from receipts.plugins.exchange.mlperf import find_logs, import_logs
+from receipts.plugins.exchange.published import SubmissionSpread, submissions
 from receipts.receipt import Document, parse
 from receipts.stats.log_ratio import pooled
-from receipts.workflows.published.mlperf import import_logs
-from receipts.workflows.published.places import find_logs
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = """# Noise of the world

@@ -24,11 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.result import Result
 from benchmarks.store_submit import document
 from receipts.judging.rulebook import Rulebook
+from receipts.plugins.exchange.export import ExportOptions, export
+from receipts.plugins.exchange.source import source
+from receipts.plugins.exchange.store_import import import_store
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.workflows.export.export import ExportOptions, export
-from receipts.workflows.export.source import source
-from receipts.workflows.export.store_import import import_store
 from receipts.workflows.submit import submit
 
 BYTES_BAR = 3_300

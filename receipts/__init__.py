@@ -32,7 +32,7 @@ _PLACES = {
     "Check": "receipts.api.receipt",
     "Comparison": "receipts.api.comparison",
     "Receipt": "receipts.api.receipt",
-    "Receipts": "receipts.api.listed",
+    "Receipts": "receipts.api.answer",
     "Store": "receipts.api.store",
     "check": "receipts.api.receipt",
     "compare": "receipts.api.store",

@@ -1,7 +1,7 @@
 """What `import receipts` offers; see `__init__.py`."""
 
+from receipts.api.answer import Receipts as Receipts
 from receipts.api.comparison import Comparison as Comparison
-from receipts.api.listed import Receipts as Receipts
 from receipts.api.receipt import Check as Check
 from receipts.api.receipt import Receipt as Receipt
 from receipts.api.receipt import check as check

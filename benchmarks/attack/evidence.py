@@ -20,7 +20,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, sealed
 from receipts.store.evidence import KeptFiles, files_beside
-from receipts.workflows.verify import Verified, verify
+from receipts.workflows.evidence import Verified, verify
 
 _AT_ONCE: Final = 250
 # What no log has, stated as a person would.

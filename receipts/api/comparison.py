@@ -132,9 +132,9 @@ class Comparison(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""
-        from receipts.api.frames import of_rows
+        from receipts.api.answer import frame_of_rows
 
-        return of_rows(
+        return frame_of_rows(
             [
                 {
                     "metric": item.metric,

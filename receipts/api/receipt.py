@@ -1,4 +1,7 @@
-"""One receipt: its document, what the rules say of it, and its steps."""
+"""One receipt: its document, what the rules say of it, and its steps.
+
+The rulebook that a program's questions are answered under is the built-in one, with what a ``receipts.toml`` adds.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.api.answer import Answer
-from receipts.api.rules import rulebook
+from receipts.base.environment import read_config
 from receipts.base.errors import near
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
+from receipts.judging.rulebook import Rulebook, configured
 from receipts.receipt import Document, Parsed, parse, read
 from receipts.receipt.leaves import by_path, find_leaf
 
@@ -22,12 +27,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from receipts.axes.lane import Lane
-    from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
     from receipts.questions.corroboration import Reproduced, Signer
     from receipts.store import Decision
+
+
+VARIABLE = "RECEIPTS_CONFIG"
+
+
+def rulebook() -> Rulebook:
+    """The rulebook in force; with the lanes and rules of the file that ``RECEIPTS_CONFIG`` names. Raises UsageError."""
+    return _read(os.environ.get(VARIABLE) or None)
+
+
+@lru_cache(maxsize=1)
+def _read(config: str | None) -> Rulebook:
+    return configured(read_config(Path(config) if config else None))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,16 +141,16 @@ class Receipt(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
-        from receipts.api.frames import of_rows
+        from receipts.api.answer import frame_of_rows
 
         rows = [{"path": path, "value": item} for path, item in self.stated.items()]
-        return of_rows(rows, ("path", "value")).astype({"value": "string"})
+        return frame_of_rows(rows, ("path", "value")).astype({"value": "string"})
 
     def steps(self) -> pd.DataFrame:
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.frames import of_steps
+        from receipts.api.answer import frame_of_steps
 
-        return of_steps([self.rulebook.launch(self.parsed)])
+        return frame_of_steps([self.rulebook.launch(self.parsed)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,11 +182,11 @@ class Check(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
-        from receipts.api.frames import of_rows
+        from receipts.api.answer import frame_of_rows
 
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
-        return of_rows(rows, names)
+        return frame_of_rows(rows, names)
 
 
 def load(path: str | os.PathLike[str]) -> Receipt:

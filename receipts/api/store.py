@@ -10,10 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from receipts import metrics as registry
+from receipts.api.answer import Listed, Receipts
 from receipts.api.comparison import Comparison, compared
-from receipts.api.listed import Listed, Receipts
-from receipts.api.receipt import Receipt, parsed
-from receipts.api.rules import rulebook
+from receipts.api.receipt import Receipt, parsed, rulebook
 from receipts.base.plugins import question
 from receipts.questions.comparisons import Comparisons, Floors
 from receipts.questions.corroboration import reproduced, signer
@@ -147,16 +146,16 @@ class Store(AbstractContextManager["Store"]):
 
         A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
         """
-        from receipts.api.neighbours import COLUMNS, as_data
+        from receipts.api.lists import NEIGHBOUR_COLUMNS, neighbours_as_data
         from receipts.axes import axis_named
         from receipts.publish.neighbours import page
         from receipts.questions.neighbours import neighbours
 
         named = axis_named(axis) if axis is not None else None
         near = neighbours(self.opened, self.one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
-        document = as_data(near)
+        document = neighbours_as_data(near)
         rows = [*document["neighbours"], *document["refused"]]
-        return Listed(document, rows, lambda: page(near), near.exit_code, COLUMNS)
+        return Listed(document, rows, lambda: page(near), near.exit_code, NEIGHBOUR_COLUMNS)
 
     def preflight(self, plan: Given) -> Listed:
         """Whether a plan, or a receipt, is known to work or to fail, and the next rung of its ladder.
@@ -177,35 +176,35 @@ class Store(AbstractContextManager["Store"]):
 
         A row has lane, proven (true or false), receipt, label, shape, tokens_per_second_per_chip, mfu, peak_bytes.
         """
-        from receipts.api.frontier import frontier, page
+        from receipts.api.lists import frontier, frontier_page
 
         rows = frontier(self.opened, self.rulebook, lanes)
-        return Listed(rows, rows, lambda: page(rows))
+        return Listed(rows, rows, lambda: frontier_page(rows))
 
     def claims(self, *, status: str | None = None, superseded: bool = False) -> Listed:
         """The store's claims with their present verdicts; ``status`` supported, refuted, unproven or stale."""
-        from receipts.api.claims import as_data, judged, page
+        from receipts.api.lists import claims_as_data, claims_page, judged_claims
 
-        document = as_data(judged(self.opened, self.rulebook, status=status, superseded=superseded))
-        return Listed(document, document, lambda: page(document))
+        document = claims_as_data(judged_claims(self.opened, self.rulebook, status=status, superseded=superseded))
+        return Listed(document, document, lambda: claims_page(document))
 
     def judge_claims(self, document: bytes) -> list[dict[str, Any]]:
         """The verdicts on the claims of a ``claims.toml``, whose words name stored receipts; stores nothing.
 
         Raises InputError with every problem.
         """
-        from receipts.api.claims import check
+        from receipts.api.lists import check_claims
 
-        return check(self.opened, self.rulebook, document, add=False)
+        return check_claims(self.opened, self.rulebook, document, add=False)
 
     def add_claims(self, document: bytes) -> list[dict[str, Any]]:
         """Add the claims of a ``claims.toml``; gives the first verdict on each that is new.
 
         Raises InputError with every problem, NotFound, and ConflictError for a claim that differs from the stored one.
         """
-        from receipts.api.claims import check
+        from receipts.api.lists import check_claims
 
-        return check(self.opened, self.rulebook, document, add=True)
+        return check_claims(self.opened, self.rulebook, document, add=True)
 
     def one(self, item: Given) -> Parsed:
         """The receipt that a word or a document means. Raises NotFound and InputError."""

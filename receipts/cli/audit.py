@@ -1,24 +1,34 @@
-"""``receipts audit``: whether the store is what it was when its rows were written."""
+"""``receipts audit``, ``verify`` and ``evidence``: whether the store and its evidence are what they were.
+
+``audit`` holds rows against digests and seals, ``verify`` reads the files of evidence again, ``evidence`` lists, gets
+and collects the files that the store keeps.
+"""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.base.errors import UsageError
-from receipts.base.units import counted
+from receipts.base.units import amount, counted
 from receipts.cli import output
-from receipts.cli.session import Session
-from receipts.cli.verb import Answer, verb
+from receipts.cli.session import Answer, Session, each, group, is_file, named, parsed_file, verb
+from receipts.publish.page import table_of
 
 if TYPE_CHECKING:
+    from receipts.receipt import Parsed
     from receipts.signing.key import PrivateKey
     from receipts.store import Store
+    from receipts.store.evidence import KeptFiles
     from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit, Fault
+    from receipts.workflows.evidence import Verified
 
 
 @verb("audit")
@@ -50,7 +60,7 @@ if TYPE_CHECKING:
     metavar="SEALS",
     help="Print the proof that the log continues the one of its first SEALS (RFC 9162); 3:7 are any two.",
 )
-def command(
+def audit(
     session: Session,
     sealing: bool,
     expect: tuple[str, ...],
@@ -108,7 +118,7 @@ def command(
     notes = [_publish(store, publish, signer)] if publish is not None and signer and result.sealable else []
     head = next((item.root for item in reversed(seals) if item.what == "seals"), result.head)
     return Answer(
-        lambda: _as_data(result, seals, head),
+        lambda: _audit_data(result, seals, head),
         lambda: audited(result, seals, head if sealing and result.sealable else None),
         result.exit_code,
         tuple(notes + _advice(result, head, sealing)),
@@ -134,7 +144,7 @@ def _against(store: Store, source: str, files: tuple[str, ...]) -> list[Fault]:
     return list(faults_against(store, source, known))
 
 
-def _as_data(audit: Audit, seals: list[Seal], head: str | None) -> dict[str, Any]:
+def _audit_data(audit: Audit, seals: list[Seal], head: str | None) -> dict[str, Any]:
     return {
         "store": audit.store,
         "counts": dict(audit.counts),
@@ -181,3 +191,145 @@ def _continue(store: Store, seals: str) -> Answer:
         raise UsageError(f"--consistency {seals}: write a number of seals, or two: 3:7")
     proof = continued(store, int(first), int(second) if colon else None)
     return Answer({**proof._asdict(), "proof": list(proof.proof)}, lambda: shown(proof))
+
+
+@verb("verify")
+@click.argument("receipts", nargs=-1, metavar="ID|FILE…")
+@click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
+@click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 256),
+    metavar="N",
+    help="With --all: how many processes; of many receipts, one a core.",
+)
+@click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
+def verify(
+    session: Session, receipts: tuple[str, ...], evidence: Path | None, every: bool, jobs: int | None, opened: bool
+) -> int:
+    """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers.
+
+    Examples:
+      receipts verify run.json --evidence outputs/
+      receipts verify 3f9c
+      receipts verify --all
+
+    same: as the receipt says; other: a file or reader shows something else; missing: no file with that digest is given
+    or kept; more: today's readers read a leaf that the receipt does not state. Exit codes: 0 all same, 1 something is
+    other, 2 wrong call, 3 a file is missing.
+    """
+    from receipts.publish.integrity import verified
+    from receipts.workflows.evidence import by_digest, exit_code
+
+    if bool(receipts) == every:
+        raise UsageError("name receipts, or --all for every receipt of the store")
+    files = by_digest(evidence) if evidence is not None else {}
+    chosen = _chosen(session, receipts, files, jobs, every=every)
+    return exit_code(each(session, chosen, lambda item: item.as_data(), lambda item: verified(item, opened=opened)))
+
+
+def _chosen(
+    session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int | None, *, every: bool
+) -> Iterator[Verified]:
+    """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
+    from receipts.store.evidence import kept_files
+    from receipts.workflows.evidence import verify, verify_all
+
+    def checked(items: Iterable[Parsed], kept: KeptFiles | None) -> Iterator[Verified]:
+        return (verify(item, session.rulebook.lanes.of(item.receipt.run.lane), files, kept) for item in items)
+
+    if not every and all(map(is_file, words)) and not session.asks_store:
+        yield from checked(map(parsed_file, words), None)
+        return
+    if session.team is not None:
+        local = ", ".join(filter(is_file, words))
+        session.team.refuse({"--all": every, "--evidence": files, local: local})
+        yield from session.team.verified(words)
+        return
+    store = session.opened(looked_up=words)
+    if every:
+        yield from verify_all(store, session.rulebook, files, jobs)
+        return
+    kept = kept_files(store.database.address)
+    for word in words:
+        yield from checked([parsed_file(word)] if is_file(word) else named(store, word), kept)
+
+
+@group("evidence")
+def evidence() -> None:
+    """The files of evidence that the store keeps, by their digests.
+
+    Examples:
+      receipts evidence list
+      receipts evidence get 5d1c6f0a -o trace.json
+      receipts evidence gc
+
+    receipts submit run.json --evidence DIR keeps the files that it reads, packed, in STORE.evidence; RECEIPTS_EVIDENCE
+    names another folder, or an object store (s3://bucket/prefix). RECEIPTS_EVIDENCE_LIMIT ("200 GiB") is the most that
+    all of them may take, packed.
+    """
+
+
+@verb("list", of=evidence)
+def list_(session: Session) -> Answer:
+    """List every kept file, and how many receipts name it.
+
+    Examples:
+      receipts evidence list
+    """
+    from receipts.store.evidence import kept_files
+    from receipts.workflows.collect import named_files
+
+    store = session.store
+    kept = kept_files(store.database.address)
+    files = kept.all() if kept is not None else []
+    named = named_files(store) if files else {}
+    rows = [{**item._asdict(), "receipts": named.get(item.digest, [])} for item in files]
+    cells = ((item.digest[:12], amount(item.size), str(len(named.get(item.digest, ())))) for item in files)
+    total = f"{counted(len(files), 'file')}, {amount(sum(item.size for item in files))}"
+    return Answer(rows, table_of("", "file | #size | #receipts", cells), notes=(total,))
+
+
+@verb("get", of=evidence)
+@click.argument("digest")
+@click.option("--output", "-o", "path", required=True, metavar="FILE", type=click.Path(path_type=Path), help="To here.")
+def get(session: Session, digest: str, path: Path) -> Answer:
+    """Write one kept file, checked against its digest.
+
+    Examples:
+      receipts evidence get 5d1c6f0a -o trace.json
+    """
+    from receipts.base.files import refuse_existing, staged, writable
+    from receipts.store.evidence import kept_files
+
+    refuse_existing(path)
+    kept = kept_files(session.store.database.address)
+    whole = [item.digest for item in kept.all() if item.digest.startswith(digest)] if kept is not None else []
+    if kept is None or len(whole) != 1:
+        raise UsageError(f"{digest}: {counted(len(whole), 'kept file')} of that digest; see: receipts evidence list")
+    with kept.file(whole[0]) as plain, writable(path), staged(path) as beside:
+        shutil.copyfile(plain, beside)
+    return Answer({"digest": whole[0], "file": str(path)}, f"wrote {path}")
+
+
+@verb("gc", of=evidence)
+@click.option(
+    "--older", type=click.IntRange(1, 36_500), metavar="DAYS", help="Also remove those of launches older than this."
+)
+@click.option("--dry-run", is_flag=True, help="Remove nothing.")
+def gc(session: Session, older: int | None, dry_run: bool) -> Answer:
+    """Remove the kept files that no receipt lists. Receipts whose files go are evidenced, and no longer kept.
+
+    Examples:
+      receipts evidence gc --dry-run
+      receipts evidence gc --older 365
+    """
+    from datetime import UTC, datetime, timedelta
+
+    from receipts.workflows.collect import collect
+
+    since = datetime.now(UTC) - timedelta(days=older) if older is not None else None
+    loose = collect(session.store, since=since, dry_run=dry_run)
+    verb = "would be removed" if dry_run else "removed"
+    total = f"{verb}: {counted(len(loose), 'file')}, {amount(sum(item.size for item in loose))}"
+    return Answer([item._asdict() for item in loose], total)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli.session import Session, worst
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.session import Answer, Session, group, verb, worst
 
 if TYPE_CHECKING:
     from receipts.judging.claim import ClaimFile
@@ -149,17 +148,17 @@ def list_(session: Session, status: str | None, everything: bool) -> Answer:
       receipts claim list --status stale
       receipts claim list --everything --json
     """
-    from receipts.api.claims import as_data, judged
+    from receipts.api.lists import claims_as_data, judged_claims
     from receipts.publish.page import table_of
 
     if session.team is not None:
         return session.team.claim_list(status, everything=everything)
-    rows = judged(session.store, session.rulebook, status=status, superseded=everything)
+    rows = judged_claims(session.store, session.rulebook, status=status, superseded=everything)
     cells = (
         (claim.id, claim.kind, "superseded" if gone else verdict.status, claim.text) for claim, verdict, gone in rows
     )
     listed = table_of("", "claim | kind | status | says", cells, empty=NO_CLAIMS)
-    return Answer(lambda: as_data(rows), listed)
+    return Answer(lambda: claims_as_data(rows), listed)
 
 
 @verb("show", of=command)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from receipts.cli.session import Session
-from receipts.cli.verb import Answer, verb
+from receipts.cli.session import Answer, Session, verb
 
 
 @verb("completion", json=False)

@@ -1,22 +1,26 @@
-"""``receipts db``: the store's schema, and the indexes that are made from its documents."""
+"""``receipts db``, ``backup`` and ``restore``: the store as a database.
+
+Its schema, the indexes that are made from its documents, its roles, and the whole store in one file and back.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from receipts.base.units import counted
-from receipts.cli.session import Session
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.session import Answer, Session, group, verb
 from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
     from receipts.store.reindex import Reindexed
+    from receipts.store.transfer.backup import Copied
 
 
 @group("db")
-def command() -> None:
+def db() -> None:
     """Upgrade or check the store's schema, rebuild its indexes, or print its roles.
 
     Examples:
@@ -27,7 +31,7 @@ def command() -> None:
     """
 
 
-@verb("upgrade", of=command)
+@verb("upgrade", of=db)
 def upgrade(session: Session) -> Answer:
     """Bring the store to this version's schema, completely or not at all, and index what is not yet indexed.
 
@@ -47,13 +51,13 @@ def upgrade(session: Session) -> Answer:
     left = coverage(place, session.rulebook.lanes)
     reindexed = _reindex(session, everything=False) if left.missing or left.outdated else None
     answer = f"{'at' if known else 'made at'} schema {done.wanted}{' already' * known}: {done.store}"
-    shown = [Page("Schema", (answer,)), *([_page(reindexed)] if reindexed else [])]
+    shown = [Page("Schema", (answer,)), *([_index_page(reindexed)] if reindexed else [])]
     grant = "where roles are in use, grant them the new tables: receipts db roles | psql URL"
     data = {**done._asdict(), "reindexed": reindexed._asdict() if reindexed else None}
     return Answer(data, shown, notes=(grant,) if place.file is None and not known else ())
 
 
-@verb("reindex", of=command)
+@verb("reindex", of=db)
 @click.option(
     "--all", "everything", is_flag=True, help="Empty the indexes first, which repairs what was edited or lost in them."
 )
@@ -67,7 +71,7 @@ def reindex(session: Session, everything: bool) -> Answer:
       receipts --store lab.sqlite db reindex --all
     """
     reindexed = _reindex(session, everything=everything)
-    return Answer(reindexed._asdict(), lambda: _page(reindexed), 1 if reindexed.damaged else 0)
+    return Answer(reindexed._asdict(), lambda: _index_page(reindexed), 1 if reindexed.damaged else 0)
 
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
@@ -78,13 +82,13 @@ def _reindex(session: Session, *, everything: bool) -> Reindexed:
     return reindex(place, lanes, everything=everything, progress=session.progress.at)
 
 
-def _page(reindexed: Reindexed) -> Page:
+def _index_page(reindexed: Reindexed) -> Page:
     placed = f"{counted(reindexed.receipts, 'receipt')} looked at, {reindexed.placed:,} placed in the axis index"
     damaged = tuple(f"{receipt[:12]} is damaged and left out; see: receipts audit" for receipt in reindexed.damaged)
     return Page("Index", (f"{reindexed.store}: {placed}",), lead=damaged)
 
 
-@verb("check", of=command)
+@verb("check", of=db)
 def check(session: Session) -> Answer:
     """Check the store: schema, triggers, indexes, and the database engine's own check.
 
@@ -94,7 +98,7 @@ def check(session: Session) -> Answer:
       receipts db check
       receipts db check --json
     """
-    from receipts.cli.flush import waiting
+    from receipts.cli.submit import waiting
     from receipts.store import schema
     from receipts.store.address import address
     from receipts.store.reindex import coverage
@@ -112,7 +116,7 @@ def check(session: Session) -> Answer:
     return Answer(data, shown, state.exit_code, tuple(waiting(session)))
 
 
-@verb("roles", of=command)
+@verb("roles", of=db)
 @click.option(
     "--submitter", default="receipts_submitter", show_default=True, help="Role that reads and submits receipts."
 )
@@ -135,3 +139,59 @@ def roles(session: Session, submitter: str, decider: str, reader: str, place: st
 
     lines = list(role_statements(submitter, decider, reader, place))
     return Answer(lines, "\n".join(f"{statement};" for statement in lines))
+
+
+@verb("backup")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def backup(session: Session, file: Path, force: bool) -> Answer:
+    """Write the whole store to one SQLite file, as of one moment. Others may write meanwhile.
+
+    The copy is checked before it gets its name. If the check fails, no file is left. Kept files of evidence are copied
+    to FILE.evidence.
+
+    Examples:
+      receipts backup receipts-2026-03-08.sqlite
+      receipts --store postgresql+psycopg://owner@db/receipts backup lab.sqlite
+      receipts --store lab.sqlite audit
+
+    The file is itself a store: every command takes it with --store FILE.
+    """
+    from receipts.store.address import address
+    from receipts.store.evidence import files_beside, kept_files
+    from receipts.store.transfer.backup import backup
+    from receipts.workflows.collect import copy_all
+
+    target = file.expanduser().absolute()
+    copy = backup(address(session.store_url), target, force=force)
+    copy_all(kept_files(address(session.store_url)), files_beside(target))
+    return _copied(copy, f"it comes back with: receipts --store STORE restore {file}")
+
+
+@verb("restore")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+def restore(session: Session, file: Path) -> Answer:
+    """Make a new store from a backup, completely or not at all.
+
+    It is the same store, with the same id and the same row numbers, so every seal still holds.
+
+    Examples:
+      receipts --store new.sqlite restore receipts-2026-03-08.sqlite
+      receipts --store postgresql+psycopg://owner@db/empty restore lab.sqlite
+
+    A backup of an SQLite store can be restored to PostgreSQL, and the other way round.
+    """
+    from receipts.store.address import address
+    from receipts.store.evidence import files_beside, kept_files
+    from receipts.store.transfer.backup import restore
+    from receipts.workflows.collect import copy_all
+
+    source = file.expanduser().absolute()
+    restored = restore(source, address(session.store_url))
+    copy_all(files_beside(source), kept_files(address(session.store_url)))
+    return _copied(restored, "hold it against its seals with: receipts audit")
+
+
+def _copied(copy: Copied, note: str) -> Answer:
+    held = f"{counted(copy.receipts, 'receipt')}, {counted(copy.rows, 'row')} in all"
+    return Answer(copy._asdict(), f"{copy.place}: {held}", notes=(note,))

@@ -1,4 +1,8 @@
-"""``receipts ingest``: what a run left behind, put together into one receipt."""
+"""``receipts ingest``, ``merge`` and ``recover``: the receipt of a run, from what the run left behind.
+
+``ingest`` reads logs, profiles and reports, ``merge`` the parts of many ranks, ``recover`` the journal of a run that
+ended before it could write its own receipt.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import InputError, UsageError
 from receipts.base.files import refuse_existing, write
 from receipts.cli import output
-from receipts.cli.session import Session
-from receipts.cli.verb import verb
+from receipts.cli.session import Answer, Session, verb
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Options
@@ -32,7 +36,7 @@ KINDS = ("training", "microbench", "profile", "serving")
 @click.option("--witness-for", metavar="LAUNCH", help="The measured launch whose path this profiled one shows.")
 @click.option("--output", "-o", "path", metavar="FILE", help="Write the receipt here, - for standard output.")
 @click.option("--submit", "submitting", is_flag=True, help="Store the receipt.")
-def command(
+def ingest(
     session: Session,
     files: tuple[str, ...],
     lane: str | None,
@@ -155,3 +159,110 @@ def _reading(shown: output.Progress) -> Callable[[str, int, int], None]:
         shown.text(f"{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
 
     return at
+
+
+@verb("merge")
+@click.argument("parts", nargs=-1, required=True, metavar="PART|JOURNAL…")
+@click.option("--output", "-o", "path", required=True, metavar="FILE", help="Write here, - for standard output.")
+@click.option("--partial", is_flag=True, help="Write a receipt even if ranks are missing.")
+def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) -> int:
+    """Merge the PARTS that the ranks of one launch wrote into one receipt.
+
+    The receipt holds the memory of every chip, the slowest rank's time for every step, and how much the ranks differ.
+    The same parts give the same bytes.
+
+    Examples:
+      receipts merge run.rank*.part.json -o run.json
+      receipts merge run.rank*.part.json run.1f8e2a3c-4711.journal -o run.json
+      torchrun --nproc-per-node 8 train.py; receipts merge out/*.part.json -o run.json
+
+    A rank that was killed leaves a journal instead of a part; give it along with the parts.
+    Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are not of one launch, or the call is
+    wrong, 3 ranks are missing (--partial still writes the receipt).
+    """
+    from receipts.publish.recorded import merged as page
+    from receipts.workflows.recorded import check, merge_files, parts_in
+
+    if path != "-":
+        files.refuse_existing(path)
+    merged = merge_files(parts_in(parts))
+    raw = merged.text().encode()
+    whole = not merged.missing
+    if whole or partial:
+        check(raw, path)
+        if path == "-":
+            sys.stdout.write(raw.decode())
+        else:
+            files.write(path, raw)
+    written = path if whole or partial else None
+    with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
+        run = {name: merged.tree["run"][name] for name in ("launch", "outcome")}
+        problems = {"missing": list(merged.missing), "disagreements": list(merged.disagreements)}
+        output.answer(session.as_json, {"written": written, **run, **problems}, lambda: page(merged, written))
+    return 3 if merged.missing else 1 if merged.disagreements else 0
+
+
+OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")
+
+
+@verb("recover")
+@click.argument("journal", type=click.Path(dir_okay=False))
+@click.option(
+    "--output", "-o", "path", metavar="FILE", help="Write here.  [default: where the run would have written it]"
+)
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    metavar="FILE",
+    help="A log that shows how the run ended, for example the job's or dmesg's.",
+)
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="How the run ended, if you know it from elsewhere.")
+def recover(session: Session, journal: str, path: str | None, logs: tuple[str, ...], outcome: str | None) -> Answer:
+    """Make the receipt of a run from the JOURNAL that it left.
+
+    For a run that was killed, ran out of memory or was preempted. Keeps every completed step, and reads how the run
+    ended from the process's last messages, as `ingest` reads logs.
+
+    Examples:
+      receipts recover run.1f8e2a3c-4711.journal
+      receipts recover run.1f8e2a3c-4711.journal -o run.json
+      receipts recover run.1f8e2a3c-4711.journal --log slurm-811.out
+      receipts recover run.1f8e2a3c-4711.journal --outcome preempted
+      receipts recover run.1f8e2a3c-4711.journal --outcome hang
+
+    The journal of one rank of many gives that rank's part, for receipts merge. A journal whose run is still going is
+    refused, unless the run is stuck in a step and --outcome hang is given; its process is left alone. Exit codes: 0
+    written, 2 not a journal, the run is still going, or the call is wrong.
+    """
+    from receipts.emit import document
+    from receipts.emit.files import receipt_path
+    from receipts.emit.recovery import blame
+    from receipts.publish.recorded import recovered
+    from receipts.workflows.recorded import blamed, check, read
+
+    record = read(journal, hang=outcome == "hang")
+    blamed(record, logs)
+    if outcome is not None:
+        failure = {"message": f"{record.stall}, when it was recovered"} if record.stall is not None else {}
+        blame(record, outcome, {**record.failure, **failure})
+    meant = Path(record.head["out"])
+    target = Path(path) if path is not None else Path(journal).parent / meant.name
+    raw = "".join(document.file_text(record)).encode()
+    if record.place.world == 1:
+        check(raw, journal)
+    elif path is not None and not target.name.endswith(".part.json"):
+        target = Path(receipt_path(str(target), record.head["launch"], record.place))
+    if path is None and target.exists():
+        raise UsageError(f"{target} exists and is kept; name a file with -o")
+    files.write(target, raw)
+    tree = {
+        "written": str(target),
+        "launch": record.head["launch"],
+        "rank": record.place.rank,
+        "world": record.place.world,
+        "steps": record.steps,
+        "outcome": record.outcome,
+        "failure": record.failure,
+    }
+    return Answer(tree, lambda: recovered(tree))

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session
-from receipts.cli.verb import verb
+from receipts.cli.session import Session, verb
 
 if TYPE_CHECKING:
     from receipts.judging.claim import ClaimFile

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 from receipts.base.errors import UsageError
 from receipts.base.files import read_small
 from receipts.cli import output
-from receipts.cli.session import from_stdin, is_file, worst
-from receipts.cli.verb import Answer
+from receipts.cli.session import Answer, from_stdin, is_file, worst
 from receipts.publish.page import table_of
 from receipts.workflows.server import RemoteServer, ServerResponse, documented
 
 if TYPE_CHECKING:
-    from receipts.cli.sides import ComparisonOptions
+    from receipts.cli.compare import ComparisonOptions
     from receipts.receipt import Document
     from receipts.store import Entry
-    from receipts.workflows.verify import Verified
+    from receipts.workflows.evidence import Verified
 
 PAGE = 1000
 MOMENTS = ("started", "finished", "submitted_at")
@@ -54,7 +53,7 @@ class TeamServer:
 
     def verified(self, words: Sequence[str]) -> Iterator[Verified]:
         """What ``receipts verify`` prints of stored receipts."""
-        from receipts.workflows.verify import Checked, Verified
+        from receipts.workflows.evidence import Checked, Verified
 
         for word in words:
             for row in self._server.get(f"/v1/receipts/{word}/verify").data:

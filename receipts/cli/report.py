@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from receipts.base import plugins
 from receipts.base.files import write_folder
 from receipts.base.units import counted
 from receipts.cli import output
-from receipts.cli.report_mlperf import mlperf
-from receipts.cli.session import Session
-from receipts.cli.sides import ComparisonOptions, gather, of_two_sides
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.compare import ComparisonOptions, gather, of_two_sides
+from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
     from receipts.publish.report.data import Described, WeekData
@@ -42,7 +41,8 @@ def command() -> None:
     """
 
 
-command.add_command(mlperf)
+for added in plugins.services("report"):
+    command.add_command(added.REPORT)
 
 
 def _out(place: str) -> Callable[[F], F]:

@@ -1,16 +1,22 @@
-"""``receipts rules``, ``lanes`` and ``axes``: the rules and contracts in force, and every leaf of a receipt."""
+"""``receipts rules``, ``lanes``, ``axes`` and ``init``: the contracts in force, and a template that follows them.
+
+The rules and lanes in force, every leaf of a receipt, and the skeleton of a receipt or plan for a lane.
+"""
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.base import files
 from receipts.base.errors import NotFound, near
-from receipts.cli.session import Session
-from receipts.cli.verb import Answer, verb
+from receipts.cli.session import Answer, Session, verb
 from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
 
 @verb("rules")
 @click.argument("code", required=False)
-def command(session: Session, code: str | None) -> Answer:
+def rules(session: Session, code: str | None) -> Answer:
     """List the rules in force, or print the page of one (by code or name).
 
     Examples:
@@ -121,3 +127,65 @@ def _shown(matching: Sequence[Leaf]) -> Page | Table:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
         rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
     return table_of("", "leaf | role | axis ^1 | what it is", rows)
+
+
+@verb("init", json=False)
+@click.argument("lane")
+@click.option(
+    "--output",
+    "-o",
+    "path",
+    type=click.Path(dir_okay=False),
+    help="Write here; an existing file is not overwritten.",
+)
+def init(session: Session, lane: str, path: str | None) -> Answer:
+    """Write a receipt template for LANE: required keys are filled, every other axis of the lane is null.
+
+    A null means *not stated*. Fill in what is known and leave the rest.
+
+    Examples:
+      receipts init nvidia-megatron > run.json
+      receipts init cpu-torch -o run.json
+    """
+    text = json.dumps(skeleton(session.rulebook.lanes.get(lane)), indent=2) + "\n"
+    if path is None:
+        return Answer(None, text.rstrip())
+    files.write(path, text)
+    return Answer(None, notes=(f"wrote {path}; fill it in, then: receipts check {path}",))
+
+
+def skeleton(lane: Lane) -> dict[str, Any]:
+    """The document as data: required keys, then every axis that exists for the lane, unstated."""
+    from receipts.ingest.leaves import put
+    from receipts.receipt import VERSION
+    from receipts.receipt.leaf import Role
+    from receipts.receipt.leaves import leaves
+
+    document: dict[str, Any] = {
+        "schema_version": VERSION,
+        "run": {
+            "launch": str(uuid.uuid4()),
+            "lane": lane.name,
+            "kind": "training",
+            "outcome": "ok",
+            "provenance": "measured",
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "finished": None,
+            "context": None,
+            "host": None,
+        },
+    }
+    wanted = {Role.AXIS, Role.REPLICATE, Role.DERIVED, Role.WORK, Role.REGIME}
+    for leaf in leaves():
+        shown = leaf.path.replace("path.intended.", "path.")
+        if "[]" in leaf.path or (leaf.role not in wanted and not leaf.path.startswith("path.witnessed.")):
+            continue
+        if leaf.path.startswith("run.") or not lane.applies(shown):
+            continue
+        if leaf.path.endswith(".*"):
+            document.setdefault(leaf.path[:-2], {})
+        else:
+            put(document, leaf.path, None)
+    document.setdefault("measurement", {})["step_durations_seconds"] = None
+    document.setdefault("memory", {})["chips"] = None
+    return document

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from receipts.cli import output
-from receipts.cli.session import Session
-from receipts.cli.verb import verb
+from receipts.cli.session import Session, verb
 
 
 @verb("serve", json=False)

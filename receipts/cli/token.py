@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from receipts.base.errors import UsageError
-from receipts.cli.session import Session
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.session import Answer, Session, group, verb
 from receipts.publish.page import table_of
 
 _EXPIRES = re.compile(r"([1-9][0-9]{0,4})([dhm])")

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit
     from receipts.workflows.checkpoints import Continued
+    from receipts.workflows.evidence import Verified
     from receipts.workflows.revalidate import Rejudged, Tally
-    from receipts.workflows.verify import Verified
 
 
 def audited(audit: Audit, seals: Sequence[Seal], head: str | None) -> Page:

@@ -45,7 +45,7 @@ def metrics(call: Call) -> Reply:
 
 def listed(call: Call) -> Reply:
     """A page of stored receipts, newest first; the header Link has the next one."""
-    from receipts.api.listed import Receipts
+    from receipts.api.answer import Receipts
 
     limit = call.get("limit", 50)
     rows, following = page_of(
@@ -78,11 +78,11 @@ def raw(call: Call) -> Reply:
 
 def verify(call: Call) -> Reply:
     """Read the kept evidence of a receipt again: bytes, files by their digests, leaves by today's readers."""
-    from receipts.workflows.verify import code, verify_stored
+    from receipts.workflows.evidence import exit_code, verify_stored
 
     opened = call.store.opened
     done = verify_stored(opened.resolve_all(call.name), opened, call.server.rulebook, {})
-    return Reply(json_text([item.as_data() for item in done]) + "\n", headers={CODE: str(code(done))})
+    return Reply(json_text([item.as_data() for item in done]) + "\n", headers={CODE: str(exit_code(done))})
 
 
 def compare(call: Call) -> Reply:

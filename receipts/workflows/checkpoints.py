@@ -29,7 +29,7 @@ from receipts.base.errors import ConflictError, InputError, Problem, Unreachable
 from receipts.base.units import counted
 from receipts.signing.key import SIGNATURE_BYTES, PrivateKey, PublicKey
 from receipts.store import merkle
-from receipts.workflows.audit.fault import RESTORE, Fault
+from receipts.workflows.audit import RESTORE, Fault
 
 if TYPE_CHECKING:
     from receipts.store import Store

@@ -13,7 +13,7 @@ from receipts.store.evidence import KeptFile, KeptFiles, kept_files
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.workflows.submit.amended import Amended
+    from receipts.workflows.evidence import Amended
 
 
 def named_files(store: Store, since: datetime | None = None) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.workflows.submit.pipeline import judge_new
+from receipts.workflows.submit import judge_new
 
 if TYPE_CHECKING:
     from receipts.store import Store

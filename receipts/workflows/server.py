@@ -29,10 +29,10 @@ from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document, parse
 from receipts.receipt.load import Item, document
 from receipts.signing.envelope import MEDIA as ENVELOPE
-from receipts.workflows.submit.submission import Submission
+from receipts.workflows.submit import Submission
 
 if TYPE_CHECKING:
-    from receipts.workflows.submit.signed import Signers
+    from receipts.workflows.submit import Signers
 
 _MOST: Final = 64 * 1024 * 1024  # bytes of an answer
 TOKEN: Final = "RECEIPTS_TOKEN"

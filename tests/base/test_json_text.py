@@ -8,9 +8,9 @@ import pytest
 
 from receipts.base.errors import InputError, ReceiptsError, UsageError
 from receipts.base.untrusted_text import parse_json
+from receipts.plugins.exchange import table
 from receipts.plugins.study.experiment import FILE, read_experiment
 from receipts.serve import cursor
-from receipts.workflows.tables import table
 
 DEEP = "[" * 100_000
 

@@ -13,7 +13,7 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.cli import chips as command
+from receipts.cli import receipts as command
 from receipts.metrics.chips import METRICS, PHASES
 
 pytestmark = pytest.mark.slow
@@ -36,7 +36,7 @@ def slice_of(shell: Shell, name: str, count: int, physical: str, **leaves: Any) 
 
 
 def test_the_options_are_those_of_the_account() -> None:
-    choices = {option.name: getattr(option.type, "choices", None) for option in command.command.params}
+    choices = {option.name: getattr(option.type, "choices", None) for option in command.chips.params}
     assert tuple(choices["phase"] or ()) == PHASES
     assert tuple(choices["metric"] or ()) == METRICS
 

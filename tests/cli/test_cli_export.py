@@ -58,7 +58,7 @@ def test_a_defect_ends_as_a_system_that_failed_and_not_as_an_answer(
         raise KeyError("receipts")
 
     shell.store("one")
-    monkeypatch.setattr("receipts.workflows.export.export.export", broken)
+    monkeypatch.setattr("receipts.plugins.exchange.export.export", broken)
     said = shell("export", "all.jsonl")
     assert said.code == 4
     assert "KeyError: 'receipts'" in said.err

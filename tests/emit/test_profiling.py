@@ -17,7 +17,7 @@ import pytest
 from probe_stage import lab
 from receipts.emit import Recorder
 from receipts.receipt import Document, parse
-from receipts.workflows.submit.amended import amended
+from receipts.workflows.evidence import amended
 
 Tree = dict[str, Any]
 

@@ -13,12 +13,12 @@ import rule_cases
 from receipts.axes.difference import Difference
 from receipts.base.errors import UsageError
 from receipts.cli.group import run
-from receipts.cli.requirement import Requirement, read, required
 from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.metrics import Launch
 from receipts.publish.readings import signed
+from receipts.questions.gate import Requirement, read_requirement, required
 from receipts.receipt import Document, Parsed
 from receipts.stats.equivalence import Effect
 from receipts.store import open_store
@@ -273,7 +273,7 @@ def test_not_slower_by_a_margin_is_held_against_the_one_sided_bounds(
         replace(item, effect=replace(item.effect, kind="ambiguous", low90=low90, high90=high90))
         for item in made.results
     )
-    wanted = read(text)
+    wanted = read_requirement(text)
     assert wanted is not None
     ambiguous = replace(made, effect="ambiguous", status="inconclusive", results=results)
     assert required(ambiguous, wanted.kind, wanted.margin).exit_code == code
@@ -285,7 +285,7 @@ def test_not_slower_by_a_margin_is_held_against_the_one_sided_bounds(
     "text", ["", "slower", "not-slower=", "not-slower=2x", "not-slower=0", "faster=2%", "not-slower=-2%"]
 )
 def test_what_is_no_requirement_is_refused(text: str) -> None:
-    assert read(text) is None
+    assert read_requirement(text) is None
 
 
 def test_launches_alike_are_held_against_the_first_once_and_one_that_leaves_an_axis_open_is_not_missed(

@@ -9,12 +9,12 @@ import pytest
 
 import rule_cases
 from receipts.base.units import change
-from receipts.cli.requirement import required
 from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison, Level
 from receipts.metrics import Launch, get
 from receipts.publish.headline import answer
+from receipts.questions.gate import required
 from receipts.receipt import Parsed
 
 RATE, STEP = "tokens_per_second", "step_seconds"

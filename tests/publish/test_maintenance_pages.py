@@ -9,8 +9,10 @@ import pytest
 
 import receipts.cli
 from receipts.emit.merge import Merged
-from receipts.publish.imported import store as store_page
-from receipts.publish.imported import table as table_page
+from receipts.plugins.exchange.notebook import ImportedTable, Unread
+from receipts.plugins.exchange.pages import store as store_page
+from receipts.plugins.exchange.pages import table as table_page
+from receipts.plugins.exchange.store_import import ImportedStore
 from receipts.publish.integrity import audited, flipped, rejudged, verified
 from receipts.publish.page import Page
 from receipts.publish.recorded import merged, recovered
@@ -18,10 +20,8 @@ from receipts.publish.render.html import html
 from receipts.publish.render.markdown import markdown
 from receipts.publish.render.terminal import Terminal
 from receipts.workflows.audit import Audit, Fault
-from receipts.workflows.export.store_import import ImportedStore
+from receipts.workflows.evidence import Checked, Verified
 from receipts.workflows.revalidate import FindingChange, Rejudged, Tally
-from receipts.workflows.tables.notebook import ImportedTable, Unread
-from receipts.workflows.verify import Checked, Verified
 
 LONG = "a value that somebody wrote and that goes on for longer than any terminal is wide, " * 2
 FAULT = Fault("column", "receipt 3f9c", f"label is {LONG}", "restore a backup: receipts restore FILE")

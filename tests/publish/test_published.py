@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.published import page, pair_page
+from receipts.plugins.exchange.published import SubmissionSpread, pair_page, pairs, spreads_page, submissions
 from receipts.publish.render.markdown import markdown
-from receipts.questions.published import SubmissionSpread, pairs, submissions
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook().lanes.get("mlperf-closed")
@@ -67,7 +66,7 @@ def test_a_pair_is_one_axis_apart_where_no_side_alone_states_an_axis() -> None:
 def test_the_page_names_what_differs_and_by_how_much() -> None:
     every = listed()
     found = list(pairs(every, LANE))
-    text = markdown(page(every, found), document=True)
+    text = markdown(spreads_page(every, found), document=True)
     assert "## bench on h200-sxm" in text
     assert "| mlperf/a/bench | 8 | 3 of 3 | 8 | 2.003 | 0.05% |" in text
     assert "1 of 3 pairs on one accelerator are one axis apart" in text

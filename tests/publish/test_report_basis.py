@@ -20,7 +20,7 @@ from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
 from receipts.publish.report.week import Week
 from receipts.store import Store, open_store
-from receipts.workflows.export.datasets import datasets as exported
+from receipts.workflows.datasets import datasets as exported
 
 pytestmark = pytest.mark.slow
 

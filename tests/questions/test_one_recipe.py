@@ -17,8 +17,8 @@ import pytest
 import rule_cases as cases
 import section_store as section
 from receipts.axes.lane import Lane
+from receipts.cli.compare import ComparisonOptions, gather
 from receipts.cli.session import Session
-from receipts.cli.sides import ComparisonOptions, gather
 from receipts.judging.claim import claim_from_json
 from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.metrics import get

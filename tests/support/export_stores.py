@@ -10,11 +10,11 @@ from typing import Any
 import report_store
 import rule_cases as cases
 from receipts.judging.comparison import Request, compare
+from receipts.plugins.exchange.export import Exported, ExportOptions, Format, export
+from receipts.plugins.exchange.source import source
+from receipts.plugins.exchange.store_import import ImportedStore, import_store
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
-from receipts.workflows.export.export import Exported, ExportOptions, Format, export
-from receipts.workflows.export.source import source
-from receipts.workflows.export.store_import import ImportedStore, import_store
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim, publish, sign
 

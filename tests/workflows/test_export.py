@@ -21,15 +21,15 @@ import rule_cases as cases
 from command_line import Shell
 from export_stores import content, fill, in_order, put, rows_of, take, write
 from receipts.base.errors import InputError, StoreError, UsageError
+from receipts.plugins.exchange.export import ExportOptions, Format, export
+from receipts.plugins.exchange.rows import NOWHERE, Partition, week
+from receipts.plugins.exchange.source import source
 from receipts.receipt import Document
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.stale import Scope, Stale
 from receipts.store.transfer.export import Snapshot
 from receipts.workflows.audit import audit
-from receipts.workflows.export.datasets import ORDER, datasets
-from receipts.workflows.export.export import ExportOptions, Format, export
-from receipts.workflows.export.lines import NOWHERE, Partition, week
-from receipts.workflows.export.source import source
+from receipts.workflows.datasets import ORDER, datasets
 from receipts.workflows.submit import submit
 from store_receipts import raw
 from thorough import unless_thorough
@@ -112,7 +112,7 @@ def test_an_import_that_was_stopped_is_taken_up(filled: Store, empty: Store, tmp
 
     from dataclasses import replace
 
-    from receipts.workflows.export.store_import import import_store
+    from receipts.plugins.exchange.store_import import import_store
 
     with pytest.raises(Stopped):
         import_store(replace(whole, parts=cut), empty, cases.rulebook())
@@ -492,11 +492,11 @@ def test_a_field_says_what_it_is_where_it_stands_and_in_which_unit(filled: Store
 
 
 def test_the_page_describes_the_datasets_that_are_written(checkout: Path) -> None:
-    from receipts.workflows.export.page import tables
+    from receipts.workflows.datasets import as_markdown
 
     page = (checkout / "docs" / "export.md").read_text(encoding="utf-8")
-    assert page.endswith(f"\n{tables()}"), (
-        "run: python -m receipts.workflows.export.page, and put it at the end of the page"
+    assert page.endswith(f"\n{as_markdown()}"), (
+        "run: python -m receipts.workflows.datasets, and put it at the end of the page"
     )
 
 

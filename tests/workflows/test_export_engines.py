@@ -21,7 +21,7 @@ from export_stores import put, write
 from receipts.publish.report.collect import collect
 from receipts.publish.report.week import Week
 from receipts.store import Store, open_store
-from receipts.workflows.export.datasets import ORDER, datasets
+from receipts.workflows.datasets import ORDER, datasets
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

@@ -14,12 +14,11 @@ import yaml
 
 import rule_cases as cases
 from receipts.base.errors import UsageError
+from receipts.plugins.exchange.export import ExportOptions
+from receipts.plugins.exchange.mlflow_export import ForeignFormat, export_foreign
+from receipts.plugins.exchange.mlperf import find_logs, import_logs
 from receipts.receipt import Document
 from receipts.store import Store, open_store
-from receipts.workflows.export.export import ExportOptions
-from receipts.workflows.export.foreign import ForeignFormat, export_foreign
-from receipts.workflows.published.mlperf import import_logs
-from receipts.workflows.published.places import find_logs
 from receipts.workflows.submit import submit
 from store_receipts import raw
 

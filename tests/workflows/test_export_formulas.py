@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from receipts.workflows.export.text import Comma
+from receipts.plugins.exchange.rows import CsvTable
 
 STARTED = datetime(2026, 3, 2, tzinfo=UTC)
 FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
@@ -17,7 +17,7 @@ FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"]
 
 def _cells(value: object, *, raw: bool) -> list[str]:
     stream = io.StringIO()
-    writer = Comma(stream, raw=raw)
+    writer = CsvTable(stream, raw=raw)
     names = stream.getvalue().strip().split(",")[:-1]
     row: dict[str, Any] = dict.fromkeys(("run_lane" if name == "lane" else name for name in names), value)
     writer.add("receipts", [{**row, "started": STARTED, "finished": None}])

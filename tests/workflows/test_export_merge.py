@@ -11,11 +11,11 @@ from sqlalchemy import select
 import rule_cases as cases
 from export_stores import fill, put, take, write
 from receipts.axes.configuration import configuration
+from receipts.plugins.exchange.store_import import ImportedStore
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.tables import origins, receipts, seals
 from receipts.workflows.audit import audit
-from receipts.workflows.export.store_import import ImportedStore
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, claim_verdict, new_claim, sign
 from tampering import tamper

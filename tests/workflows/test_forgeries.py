@@ -26,8 +26,7 @@ from receipts.publish.origins import Origins
 from receipts.questions.sides import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.parse import UNWRITTEN, sealed
-from receipts.workflows.submit.amended import amended
-from receipts.workflows.verify import verify
+from receipts.workflows.evidence import amended, verify
 from rule_cases import build, parsed, rulebook
 
 Tree = dict[str, Any]

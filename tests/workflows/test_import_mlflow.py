@@ -13,10 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from receipts.base.errors import Unreachable, UsageError
+from receipts.plugins.exchange.mlflow_import import TOKEN, ImportedReceipt, import_runs, tracked_runs
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.published import ImportedReceipt
-from receipts.workflows.published.mlflow import import_runs
-from receipts.workflows.published.mlflow_runs import TOKEN, tracked_runs
 
 RUN, BEGAN = "0123456789abcdef0123456789abcdef", 1_772_442_000_000
 PARAMS = {"model.hidden": "64", "wheels.torch": "2.9.0", "path.witnessed.attention": "sdpa_flash", "optimizer": "adamw"}

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from receipts.base.errors import InputError
 from receipts.cli.group import group
-from receipts.workflows.tables.mapping import read_mapping
-from receipts.workflows.tables.notebook import ImportedTable, import_file
-from receipts.workflows.tables.quantity import read_quantity, rounded_text
-from receipts.workflows.tables.table import read_table
+from receipts.plugins.exchange.mapping import read_mapping
+from receipts.plugins.exchange.notebook import ImportedTable, import_file
+from receipts.plugins.exchange.quantity import read_quantity, rounded_text
+from receipts.plugins.exchange.table import read_table
 
 HEAD = """
 [notebook]

@@ -16,8 +16,7 @@ from receipts.ingest import Options
 from receipts.publish.origins import Origins
 from receipts.receipt import Document, parse, read
 from receipts.receipt.parse import UNWRITTEN, intact, sealed
-from receipts.workflows.submit.amended import amended
-from receipts.workflows.verify import by_digest, verify
+from receipts.workflows.evidence import amended, by_digest, verify
 from rule_cases import rulebook
 
 Tree = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from receipts.workflows.tables.notebook import import_file
+from receipts.plugins.exchange.notebook import import_file
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ import pytest
 
 from grid_store import keep
 from receipts.base.errors import UsageError
+from receipts.plugins.exchange.golden_import import import_history
 from receipts.plugins.track.line import history_of
 from receipts.receipt import Document, parse
 from receipts.store import open_store
-from receipts.workflows.published.golden import import_history
 from store_receipts import RULEBOOK
 
 TEST = "gpt3_tp2__golden_values_dev_dgx_h100.jsonl"

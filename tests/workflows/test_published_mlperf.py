@@ -16,9 +16,8 @@ from receipts.base.errors import UsageError
 from receipts.judging.comparison import compare
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
+from receipts.plugins.exchange.mlperf import PublishedLog, find_logs, import_logs
 from receipts.receipt import Document, Parsed, parse
-from receipts.workflows.published.mlperf import PublishedLog, import_logs
-from receipts.workflows.published.places import find_logs
 from rule_cases import rulebook
 from tests.support.thorough import unless_thorough
 

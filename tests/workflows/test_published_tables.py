@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from receipts.base.errors import InputError, UsageError
-from receipts.workflows.tables.notebook import ImportedTable, import_file
-from receipts.workflows.tables.prepare import SHIPPED, mapping_path
+from receipts.plugins.exchange.notebook import SHIPPED, ImportedTable, import_file, mapping_path
 
 TABLES = Path(__file__).resolve().parents[3] / "shared/cases/published/tables"
 HEAD = "# Speed\n\n## 26.02 NeMo Container\n\n#### Model: Tiny[^1]\n\n"

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import rule_cases
+from receipts.plugins.run.command import CommandWords
+from receipts.plugins.run.walk import RunTools, _asking
 from receipts.questions.plan import parse_plan, write_plan
 from receipts.questions.preflight import PreflightAnswer
 from receipts.receipt import Document
-from receipts.workflows.run.loop import RunTools, _asking
-from receipts.workflows.run.words import CommandWords
 
 FLAGS = {"OMP_NUM_THREADS": {"value": "2", "before_runtime": True}, "XLA_FLAGS.--xla_dump": {"value": True}}
 TAKEN = PreflightAnswer("unknown", "asked", "plan", "")

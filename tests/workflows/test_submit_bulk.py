@@ -21,7 +21,7 @@ from receipts.receipt import Document
 from receipts.receipt.load import MAX_BYTES, documents
 from receipts.store import Store, open_store
 from receipts.store.sql.postgres import COPIED
-from receipts.workflows.submit import BATCH, Submission, pipeline, submit
+from receipts.workflows.submit import BATCH, Submission, submit
 from receipts.workflows.workers import AHEAD
 from store_receipts import RULEBOOK, raw
 from thorough import unless_thorough
@@ -178,7 +178,7 @@ def test_what_is_stored_is_known_without_being_read_again(store: Store, monkeypa
     def refuse(_document: Document) -> None:
         raise AssertionError("it was parsed")
 
-    monkeypatch.setattr(pipeline, "parse", refuse)
+    monkeypatch.setattr("receipts.workflows.submit.parse", refuse)
     told = put(store, *bodies, resume=True)
     assert [(item.name, item.status) for item in told] == [(f"run {number}", "valid") for number in range(3)]
     assert all(item.submitted is not None and not item.submitted.new for item in told)

@@ -73,7 +73,7 @@ def test_a_given_file_that_changes_after_it_was_found_is_other(
     store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from receipts.receipt import parse, read
-    from receipts.workflows.verify import by_digest, verify
+    from receipts.workflows.evidence import by_digest, verify
     from rule_cases import rulebook
 
     files = by_digest(tmp_path / "logs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from receipts import metrics as registry
-from receipts.api.listed import Listed
+from receipts.api.answer import Listed
 from receipts.api.store import Given, Store
 
 
@@ -12,11 +12,11 @@ def bridge(store: Store, a: Given, b: Given, *, metric: str = registry.DEFAULT, 
 
     A row is a hop of the best chain. At most ``most`` hops are judged. Raises NotFound.
     """
-    from receipts.plugins.study.bridge import as_data
     from receipts.plugins.study.bridge import bridge as search
-    from receipts.plugins.study.bridge_page import page
+    from receipts.plugins.study.bridge import bridge_as_data
+    from receipts.plugins.study.bridge_page import bridge_page
 
     bridged = search(store.opened, store.one(a), store.one(b), store.rulebook, metric=metric, most=most)
-    document = as_data(bridged)
+    document = bridge_as_data(bridged)
     hops = document["chains"][0] if document["chains"] else []
-    return Listed(document, hops, lambda: page(bridged), bridged.exit_code)
+    return Listed(document, hops, lambda: bridge_page(bridged), bridged.exit_code)

@@ -12,11 +12,9 @@ import click
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.cli import output
-from receipts.cli.neighbours import NOT_INDEXED
-from receipts.cli.requirement import share
-from receipts.cli.session import Session, fetch, is_file, two
-from receipts.cli.sides import METRIC, STUDY, WAIVE, waivers
-from receipts.cli.verb import Answer, verb
+from receipts.cli.compare import METRIC, NOT_INDEXED, STUDY, WAIVE, waivers
+from receipts.cli.session import Answer, Session, fetch, is_file, two, verb
+from receipts.questions.gate import share
 
 if TYPE_CHECKING:
     from receipts.plugins.study.bisection import Bisected

@@ -13,9 +13,8 @@ import click
 
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import output
-from receipts.cli.session import Session, one
-from receipts.cli.sides import METRIC
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.compare import METRIC
+from receipts.cli.session import Answer, Session, group, one, verb
 
 if TYPE_CHECKING:
     from receipts.plugins.track.line import History, Point

@@ -12,9 +12,8 @@ from receipts.base import files
 from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import moment
 from receipts.cli import output
-from receipts.cli.session import Session, is_file, parsed_file
-from receipts.cli.sides import METRIC, ComparisonOptions, gather
-from receipts.cli.verb import Answer, group, verb
+from receipts.cli.compare import METRIC, ComparisonOptions, gather
+from receipts.cli.session import Answer, Session, group, is_file, parsed_file, verb
 from receipts.publish.page import table_of
 
 if TYPE_CHECKING:

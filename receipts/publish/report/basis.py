@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.publish.report.data import JudgedPair, WeekData
     from receipts.store import Entry
-    from receipts.workflows.export.datasets import Dataset
+    from receipts.workflows.datasets import Dataset
 
 FORMAT: Final = "receipts-report"
 VERSION: Final = 1
@@ -46,8 +46,8 @@ class Basis(NamedTuple):
 @lru_cache(maxsize=1)
 def datasets() -> Mapping[str, Dataset]:
     """Both datasets by the names of their files, without the ending."""
-    from receipts.workflows.export.datasets import Dataset, DatasetField
-    from receipts.workflows.export.datasets import datasets as exported
+    from receipts.workflows.datasets import Dataset, DatasetField
+    from receipts.workflows.datasets import datasets as exported
 
     held = [item for item in exported()["receipts"].fields if item.name not in (*_DOCUMENT, *_CONSTANT)]
     own = (
@@ -134,7 +134,7 @@ def _file(dataset: Dataset, rows: Iterable[dict[str, Any]], about: Mapping[str, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from receipts.workflows.export.arrow import schema
+    from receipts.workflows.arrow import schema
 
     wanted = schema(dataset)
     wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): text.encode() for name, text in about.items()}})

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from receipts.api.frontier import page
+from receipts.api.lists import frontier_page
 from receipts.base.errors import ReceiptsError
 from receipts.publish.page import Page
 from receipts.serve import problems
@@ -40,7 +40,7 @@ Handler = Callable[[Call], View]
 
 def frontier(call: Call) -> View:
     """A card a lane: proven beside reported results of its newest 26 weeks, and what to do next."""
-    return View(page(call.server.frontier()))
+    return View(frontier_page(call.server.frontier()))
 
 
 VIEWS: Final[tuple[tuple[str, Handler], ...]] = (

@@ -1,0 +1,237 @@
+"""The lists that a store answers with, as data and as pages: the frontier, claims, neighbors.
+
+The frontier is the best configuration of every shape, and beside it the best that is merely stated; claims come with
+their present verdicts. This module loads what it asks when it is asked: commands import it for one of the three.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from receipts.judging.claim import Claim
+    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.verdict import ClaimVerdict
+    from receipts.publish.page import Page, Table
+    from receipts.publish.report.data import BestResult
+    from receipts.publish.report.reader import Item, ReportReader
+    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
+    from receipts.store import Entry, Store
+
+
+TITLES = {
+    "proven": "Proven",
+    "unsettled": "Not proven: 95 % interval wider than ±5 %",
+    "peak": "Not proven: one launch, a peak",
+    "reported": "Reported, not proven",
+}
+HEADLINE = {
+    "proven": "proven",
+    "unsettled": "not settled",
+    "peak": "of one launch",
+    "reported": "reported and not proven",
+}
+WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
+MOST_STATED = 2000  # of these the newest
+_SHOWN = (
+    *("standing", "target", "accelerator", "chips", "sequence_length", "tokens_per_second_per_chip", "low", "high"),
+    *("launches", "sessions", "mfu", "peak_bytes", "provenance"),
+)
+
+
+def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """Rows by lane, the proven results of a lane first, by what they are at least; an unknown lane has none.
+
+    ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
+    95 % interval ``low`` to ``high``; that of a peak is of one launch.
+    """
+    from receipts.publish.report.best import frontiers, stated
+    from receipts.publish.report.frontier import result
+    from receipts.publish.report.reader import ReportReader
+
+    lanes = list(dict.fromkeys(lanes))
+    with store.one_state():
+        reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
+        leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
+        results: list[tuple[Item, int | None, BestResult]] = [
+            (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
+        ]
+        results += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
+    results.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
+    return [_row(*row) for row in results]
+
+
+def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
+    """Candidates for a stated result: the fastest of each shape among the newest launches."""
+    from receipts.publish.report.best import STATED, rate, shapes
+    from receipts.store import Filters, condition
+
+    rows: list[Entry] = []
+    for lane in lanes or ("*",):
+        conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
+        for newest in reader.store.find(Filters(conditions, limit=1)):
+            since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
+            rows += reader.store.find(Filters((since, *conditions), limit=MOST_STATED))
+    by_shape = shapes(rows).values()
+    return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:STATED])
+
+
+def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
+    return {
+        "lane": item.entry.lane,
+        "proven": shown.standing == "proven",
+        "receipt": item.entry.id,
+        "configuration": number,
+        "label": item.entry.name,
+        "model": " ".join(shown.names(())) or None,
+        "layout": shown.layout or None,
+        **{name: getattr(shown, name) for name in _SHOWN},
+        "best": shown.fastest_rate,
+        "open_questions": list(shown.open_questions),
+        "ran": item.entry.finished or item.entry.started,
+    }
+
+
+def frontier_page(rows: Sequence[dict[str, Any]]) -> Page:
+    """A section for each lane: proven results, then what is not yet, then stated ones."""
+    from itertools import groupby
+
+    from receipts.publish.page import Page, Section
+
+    sections = []
+    for lane, held in groupby(rows, key=lambda row: row["lane"]):
+        items = list(held)
+        parts = [_table(title, [row for row in items if row["standing"] == name]) for name, title in TITLES.items()]
+        codes = sorted({code for row in items if row["standing"] == "reported" for code in row["open_questions"]})
+        waits = (f"What is reported waits for {', '.join(codes)}.",) if codes else ()
+        sections.append(Section(f"lane-{lane}", lane, waits, tables=tuple(part for part in parts if part.rows)))
+    counts = Counter(row["standing"] for row in rows)
+    named = [f"{counts[name]} {words}" for name, words in HEADLINE.items() if counts[name] or name == "proven"]
+    headline = (", ".join(named),)
+    lead = () if rows else ("No successful launch states a rate and its shape; add one with: receipts submit run.json",)
+    return Page("Frontier", headline, lead=lead, sections=tuple(sections))
+
+
+def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
+    from receipts import metrics
+    from receipts.publish.page import RUN, Link, table_of
+    from receipts.publish.readings import number, unit
+
+    rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))
+    header = (
+        f"receipt | model ^2 | chips ^3 | #sequence ^4 | rate [{unit(rate)}] | #95 % ^5 | #launches ^6 | "
+        f"#best of them ^8 | #MFU ^5 | peak [{unit(peak)}] ^6 | #ran ^7 | label…"
+    )
+    lines = (
+        (
+            Link(item["receipt"][:12], f"{RUN}{item['receipt']}"),
+            item["model"] or "~",
+            f"{item['chips'] or '?'} × {item['accelerator'] or '?'}",
+            f"{item['sequence_length']:,}" if item["sequence_length"] else "~",
+            number(rate, item["tokens_per_second_per_chip"]) if item["tokens_per_second_per_chip"] else "~",
+            f"{number(rate, item['low'])} to {number(rate, item['high'])}" if item["low"] else "~",
+            f"{item['launches']:,}" if item["launches"] else "~",
+            number(rate, item["best"]) if item["best"] else "~",
+            number(mfu, item["mfu"]) if item["mfu"] else "~",
+            number(peak, item["peak_bytes"]) if item["peak_bytes"] else "~",
+            f"{item['ran']:%Y-%m-%d}",
+            item["label"],
+        )
+        for item in rows
+    )
+    return table_of(title, header, lines)
+
+
+JudgedClaim = tuple["Claim", "ClaimVerdict", "tuple[str | None, str] | None"]
+
+
+def judged_claims(
+    store: Store, rulebook: Rulebook, *, status: str | None = None, superseded: bool = False
+) -> list[JudgedClaim]:
+    """Claims, the verdict on each now, and what superseded it: the successor (None if it was withdrawn), the reason."""
+    from receipts.questions.claims.judgment import stored, verdict_on
+
+    ends = {item.id: item.superseded for item in store.published.claims(standing=False)}
+    rows = []
+    for claim in stored(store, standing=not superseded).claims:
+        verdict, end = verdict_on(claim, rulebook, store), ends[claim.id]
+        if status in (None, verdict.status):
+            rows.append((claim, verdict, (end.successor, end.reason) if end else None))
+    return rows
+
+
+def check_claims(store: Store, rulebook: Rulebook, document: bytes, *, add: bool) -> list[dict[str, Any]]:
+    """The verdict on each claim of a ``claims.toml`` that names no files; with ``add`` the new ones are stored with it.
+
+    With ``add`` only claims that the store did not hold are judged. Raises InputError, NotFound, ConflictError.
+    """
+    from receipts.judging.claim import ClaimFile, parse_claims
+    from receipts.judging.verdict import verdict_to_json
+    from receipts.questions.claims.judgment import verdict_on
+    from receipts.questions.claims.stored import new_claims
+
+    group = ClaimFile("the claims", None, parse_claims(document, "the claims"))
+    wanted = set(store.published.add_claims(new_claims(group))) if add else {item.id for item in group.claims}
+    verdicts = [verdict_on(item, rulebook, store) for item in group.claims if item.id in wanted]
+    if add:
+        store.published.record_claims(verdicts)
+    return [verdict_to_json(item) for item in verdicts]
+
+
+def claims_as_data(rows: Sequence[JudgedClaim]) -> list[dict[str, Any]]:
+    """What ``receipts claim list --json`` prints."""
+    from receipts.judging.verdict import verdict_to_json
+
+    return [{**verdict_to_json(verdict), "superseded": end} for _, verdict, end in rows]
+
+
+def claims_page(rows: Sequence[dict[str, Any]]) -> Page:
+    """A row for each claim."""
+    from receipts.base.units import counted
+    from receipts.publish.page import Page, Section, table_of
+
+    lines = ((item["claim"], item["status"], item["text"]) for item in rows)
+    table = table_of("Claims", "claim | status | says…", lines, empty="no claims")
+    return Page("Claims", (counted(len(rows), "claim"),), sections=(Section("claims", "", tables=(table,)),))
+
+
+NEIGHBOUR_COLUMNS = (
+    *("axis", "members", "receipt", "label", "launches"),
+    *("status", "comparable", "path", "effect", "ratio", "low", "high", "reason"),
+)
+
+
+def neighbours_as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:
+    """What ``receipts neighbours --json`` prints."""
+    run = neighbourhood.of.receipt.run
+    return {
+        "receipt": neighbourhood.of.id,
+        "label": run.label,
+        "lane": run.lane,
+        "metric": neighbourhood.metric,
+        "neighbours": [_neighbour(item) for item in neighbourhood.compared],
+        "refused": [_neighbour(item) for item in neighbourhood.refused],
+        "unstated": list(neighbourhood.unstated),
+        "more": list(neighbourhood.more),
+        "indexed": neighbourhood.indexed,
+    }
+
+
+def _neighbour(item: JudgedNeighbour) -> dict[str, Any]:
+    verdict, headline = item.verdict, item.verdict.headline
+    changed = [change for change in verdict.difference.changed if change.axis == item.axis]
+    return {
+        "axis": item.axis,
+        "members": [{"path": one.path, "from": one.a, "to": one.b} for change in changed for one in change.members],
+        "receipt": item.entry.id,
+        "label": item.entry.label,
+        "launches": list(verdict.b),
+        **{name: getattr(verdict, name) for name in ("status", "comparable", "path", "effect")},
+        "ratio": item.ratio,
+        "low": headline.effect.low if headline else None,
+        "high": headline.effect.high if headline else None,
+        "reason": item.reason or None,
+    }

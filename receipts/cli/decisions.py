@@ -1,0 +1,184 @@
+"""``receipts pin``, ``decide``, ``retract``, ``purge`` and ``impact``: what people decide on a stored receipt.
+
+A pin is a name, usable wherever an id is. A decision and a retraction are shown wherever the receipt is quoted; a
+purged receipt is erased. ``impact`` lists the claims and documents that go stale with a receipt.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.base.errors import UsageError
+from receipts.cli.session import Answer, Session, verb
+from receipts.publish.decisions import decisions, sentence
+from receipts.publish.page import Mark, Page, sections_of, table_of
+
+if TYPE_CHECKING:
+    from receipts.questions.claims.stored import Impact
+
+
+@verb("pin")
+@click.argument("name", required=False, metavar="[@NAME]")
+@click.argument("receipt", required=False, metavar="[ID]")
+@click.option("--note", help="Why it is pinned.")
+@click.option("--remove", is_flag=True, help="Remove the pin; its history stays.")
+def pin(session: Session, name: str | None, receipt: str | None, note: str | None, remove: bool) -> Answer:
+    """Pin a name to a receipt, list the pins, or show the history of one.
+
+    Examples:
+      receipts pin @golden 3f9c --note "grid baseline, no graphs"
+      receipts compare @golden 81aa
+      receipts pin                  (what is pinned)
+      receipts pin @golden          (what it has pointed at)
+      receipts pin @golden --remove
+    """
+    if remove and (receipt or not name):
+        raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
+    bare = (name or "").removeprefix("@")
+    if session.team is not None:
+        pins = session.team.pins(bare, receipt, note, remove=remove)
+    else:
+        store = session.store
+        if name and (receipt or remove):
+            pins = [store.pin(bare, store.resolve(receipt) if receipt else None, note)]
+        else:
+            pins = store.pin_history(bare) if name else list(store.pins().values())
+    rows = (
+        (
+            f"@{item.name}",
+            (
+                item.receipt[:12] if item.receipt else "removed",
+                *((" ", Mark("no", item.withdrawn)) if item.withdrawn else ()),
+            ),
+            f"{item.at:%Y-%m-%d %H:%M}",
+            item.actor or "",
+            item.note or "",
+        )
+        for item in pins
+    )
+    empty = "nothing is pinned; receipts pin @golden ID"
+    listed = table_of("", "pin | receipt | since, UTC | by | note", rows, empty=empty)
+    return Answer([item._asdict() for item in pins], listed)
+
+
+@verb("decide")
+@click.argument("receipt", metavar="ID")
+@click.argument("decision", required=False, type=click.Choice(["ship", "hold", "drop"]))
+@click.option("--reason", help="Why; shown wherever the receipt is quoted.")
+def decide(session: Session, receipt: str, decision: str | None, reason: str | None) -> Answer:
+    """Record a decision about a receipt, or show earlier ones.
+
+    Examples:
+      receipts decide 3f9c drop --reason "faster, and the loss parts after 200 steps"
+      receipts decide @golden ship --reason "validated on both hosts"
+      receipts decide 3f9c          (what was decided on it)
+
+    Nothing is overwritten: every decision is kept, and the last one counts.
+    """
+    if (decision is None) is not (reason is None):
+        raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')
+    stored = session.store.resolve(receipt)
+    published = session.store.published
+    if decision is not None and reason is not None:
+        published.decide(stored, decision, reason)
+    record = published.decisions([stored])
+    name = stored[:12]
+    answer = f"{name}: {sentence(record[-1])}" if record else f"nothing was decided on {name}"
+    earlier = decisions(record[:-1] if decision is None else ())
+    return Answer([item._asdict() for item in record], Page(name, (answer,), sections=sections_of(earlier)))
+
+
+@verb("retract")
+@click.argument("receipt", metavar="ID")
+@click.option("--reason", required=True, help="The reason; shown wherever the receipt is quoted.")
+@click.option("--withdraw", is_flag=True, help="Withdraw its retraction: the receipt counts again.")
+def retract(session: Session, receipt: str, reason: str, withdraw: bool) -> Answer:
+    """Retract a receipt. It stays in the store with the reason, and comparisons no longer accept it.
+
+    Examples:
+      receipts retract 3f9c --reason "never ran: the log is of another job"
+      receipts retract 3f9c --withdraw --reason "it did run: the log was the right one"
+
+    To replace a receipt by a better one of the same launch, submit the better one with run.supersedes.
+    """
+    store = session.store
+    stored = store.resolve(receipt)
+    if withdraw:
+        store.reinstate(stored, reason)
+        text = f"{stored[:12]} stands again: {reason}"
+        return Answer({"id": stored, "retracted": False, "reason": reason}, text)
+    store.retract(stored, reason)
+    return Answer({"id": stored, "retracted": True, "reason": reason}, f"retracted {stored[:12]}: {reason}")
+
+
+@verb("purge")
+@click.argument("receipt", metavar="ID")
+@click.option("--reason", required=True, help="Why; kept with the id.")
+@click.option("--yes", is_flag=True, help="Do not ask. There is no way back.")
+def purge(session: Session, receipt: str, reason: str, yes: bool) -> Answer:
+    """Erase a receipt for good, for a leaked secret. Its id, the reason and the time stay.
+
+    Examples:
+      receipts purge 3f9c --reason "the command line held a token" --yes
+    """
+    from receipts.receipt.parse import listed_digests
+    from receipts.workflows.collect import forget
+
+    store = session.store
+    stored = store.resolve(receipt)
+    if not yes and not _agreed(stored):
+        return Answer({"id": stored, "purged": False}, code=1, notes=("nothing was erased",))
+    files = listed_digests(store.parsed(stored))
+    store.purge(stored, reason)
+    forget(store, files)
+    data = {"id": stored, "purged": True, "reason": reason}
+    note = "copies and backups made before still hold it"
+    return Answer(data, f"purged {stored[:12]}: {reason}", notes=(note,))
+
+
+def _agreed(receipt: str) -> bool:
+    try:
+        return click.confirm(f"Erase {receipt[:12]} and every verdict on it? There is no way back.", err=True)
+    except click.Abort:
+        raise UsageError("nobody answered and nothing was erased; add --yes where nobody can") from None
+
+
+@verb("impact")
+@click.argument("receipt", metavar="ID")
+@click.option("--in", "places", multiple=True, metavar="PATH", help="Also search this file or folder for its id.")
+def impact(session: Session, receipt: str, places: tuple[str, ...]) -> Answer:
+    """List the claims and documents that depend on a receipt. They go stale with the receipt.
+
+    Examples:
+      receipts impact 3f9c
+      receipts impact @golden --json
+      receipts impact 3f9c --in docs --in README.md
+
+    Documents are those that claims name under quoted_in, reports written from this store, and what --in finds. Exit
+    codes: 0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is
+    stale.
+    """
+    from receipts.publish.claim import impacted as page
+    from receipts.questions.claims.stored import impact
+
+    store = session.store
+    impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
+    return Answer(lambda: _impact_data(impacts), lambda: page(impacts), 3 if impacts.stale else 0)
+
+
+def _impact_data(impact: Impact) -> dict[str, object]:
+    superseded = impact.superseded
+    return {
+        "receipt": impact.receipt,
+        "superseded": {"by": superseded[0] or None, "reason": superseded[1]} if superseded else None,
+        "stale": impact.stale,
+        "claims": [
+            {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in impact.claims
+        ],
+        "documents": list(impact.documents),
+        "quotes": [item._asdict() for item in impact.quotes],
+        "decisions": [item._asdict() for item in impact.decisions],
+    }

@@ -1,0 +1,335 @@
+"""``receipts import``: records that others keep, turned into receipts, and what another store exported.
+
+What the importers share comes first: where receipts go, what is printed of them, and the exit code. Then the
+importers of another store's export, of published results (``mlperf``, ``golden``), of tracked runs (``mlflow``) and
+of tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from receipts.base import files
+from receipts.base.units import counted
+from receipts.cli import output
+from receipts.cli.session import Answer, Session, group, verb
+
+if TYPE_CHECKING:
+    from receipts.base.errors import Problem
+    from receipts.cli.output import Shown
+    from receipts.plugins.exchange.mlperf import PublishedLog
+    from receipts.plugins.exchange.notebook import ImportedTable
+    from receipts.receipt import Document
+
+
+_OPTIONS = (
+    click.option("--submit", "submitting", is_flag=True, help="Store the receipts."),
+    click.option(
+        "--out", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write receipts here."
+    ),
+)
+
+
+class Destination(NamedTuple):
+    """Where a call wants its receipts: in a folder, in the store."""
+
+    out: Path | None
+    submitting: bool
+
+
+def to_receipts(command: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Give a command the options that say where receipts go; it takes them as one ``to``."""
+
+    @wraps(command)
+    def call(*given: Any, out: Path | None, submitting: bool, **options: Any) -> Answer:
+        return command(*given, to=Destination(out, submitting), **options)
+
+    for option in _OPTIONS:
+        call = option(call)
+    return call
+
+
+def deliver(
+    session: Session,
+    documents: Sequence[Document],
+    refused: Iterable[tuple[str, Sequence[Problem]]],
+    to: Destination,
+    data: Callable[[], Any],
+    shown: Callable[[str], Shown],
+    written: Mapping[str, bytes] | None = None,
+) -> Answer:
+    """Write receipts as ``written`` names their files, else by their ids, submit them, and give the answer.
+
+    ``shown`` makes it of the words that say where they went. Records that are ``refused`` are named on standard error;
+    the exit code is 2 if there are any, or if the store does not take all that it is given.
+    """
+    where, whole = "", True
+    if to.out is not None:
+        # By its id a file has the same name whenever it is written.
+        named = {f"{item.id[:16]}.json": item.raw for item in documents} if written is None else written
+        files.write_folder(to.out, named, over=True)
+        where = f", written to {to.out}"
+    if to.submitting:
+        stored = _submit(session, documents)
+        where, whole = f"{where}, {stored} in the store", stored == len(documents)
+    for name, problems in refused:
+        whole = False
+        output.note(f"{name}: {'; '.join(map(str, problems))}")
+    return Answer(data, lambda: shown(where), 0 if whole else 2)
+
+
+def _submit(session: Session, documents: Sequence[Document]) -> int:
+    """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
+    from receipts.workflows.submit import submit
+
+    stored, store = 0, session.opened(create=True)
+    for outcome in submit(documents, store, session.rulebook):
+        stored += outcome.stored
+        if outcome.error is not None:
+            output.note(str(outcome.error))
+    if stored > 1:
+        store.seal()
+    return stored
+
+
+SHOWN = 20
+
+
+@verb("store")
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
+def store(session: Session, place: Path) -> Answer:
+    """Import what `receipts export` wrote: documents, verdicts, supersessions, claims, decisions, seals.
+
+    Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
+    Kept files of evidence in PLACE.evidence are kept here too.
+
+    Examples:
+      receipts import store lab-export
+      receipts import store lab.jsonl
+      receipts --store merged.sqlite import store lab-export --json
+
+    A few hundred receipts are one transaction; after an interruption, run the command again. A launch that has another
+    receipt here is refused, and so is a document whose bytes do not hash to its id; each is printed, and everything
+    else is imported. How stores merge: docs/export.md. Exit codes: 0 all is imported, 2 something was refused or cannot
+    be read, 4 the store failed.
+    """
+    from receipts.plugins.exchange.pages import store as page
+    from receipts.plugins.exchange.source import source
+    from receipts.plugins.exchange.store_import import import_store
+    from receipts.store.evidence import files_beside, kept_files
+    from receipts.workflows.collect import copy_all
+
+    origin = source(place)
+    opened = session.opened(create=True)
+    done = import_store(origin, opened, session.rulebook, session.progress.at)
+    copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
+    rest = len(done.notes) - SHOWN
+    more = (f"and {rest} more such; see them all with --json",) if rest > 0 else ()
+    for text in done.refused:
+        output.note(f"refused: {text}")
+    return Answer(lambda: vars(done), lambda: page(done), done.exit_code, (*done.notes[:SHOWN], *more))
+
+
+@verb("mlperf")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--submitter", default="*", metavar="PATTERN", help="Only these submitters.")
+@click.option("--system", default="*", metavar="PATTERN", help="Only these systems.")
+@click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
+@click.option("--round", "round_", default="", metavar="NAME", help="The round, where no folder's name says it.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes that read.")
+@to_receipts
+def mlperf(
+    session: Session, folder: Path, submitter: str, system: str, benchmark: str, round_: str, jobs: int, to: Destination
+) -> Answer:
+    """Read a results repository, or any folder of it: one receipt for each log.
+
+    Means over intervals are kept as such and never as steps. Contradictions between a log and the description of its
+    system are printed, and kept in the receipt.
+
+    Examples:
+      receipts import mlperf training_results_v5.0
+      receipts import mlperf training_results_v5.0 --benchmark 'llama2*' --jobs 2 --submit
+      receipts import mlperf training_results_v5.0/NVIDIA/results/h200_nemo -o receipts/
+      receipts import mlperf results/ --round v5.1 --json
+
+    Patterns are those of a shell, ignoring case. A log that was submitted twice is one launch: every copy gets a
+    receipt of that launch with -o, and --submit stores the first. Without -o or --submit nothing is written. What is
+    read: docs/import-mlperf.md. Exit codes: 0 every log became a receipt, 2 some did not, 4 the store failed.
+    """
+    from receipts.plugins.exchange.mlperf import find_logs, import_logs
+    from receipts.plugins.exchange.pages import logs as page
+    from receipts.receipt import Document
+
+    logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
+    written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
+    documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
+    refused = [(item.place.name, item.problems) for item in logs if item.raw is None]
+    data = [_document(item) for item in logs]
+    return deliver(session, documents, refused, to, lambda: data, lambda where: page(logs, where), written)
+
+
+def _file_name(item: PublishedLog, folder: Path) -> str:
+    name = item.place.name if folder.is_dir() else item.place.path.name
+    return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
+
+
+def _document(item: PublishedLog) -> dict[str, object]:
+    return {
+        "log": item.place.name,
+        "context": item.place.context,
+        "launch": item.launch,
+        "copy_of": item.copy_of or None,
+        "receipt": item.raw is not None,
+        "problems": [problem._asdict() for problem in item.problems],
+        "contradictions": [asdict(difference) for difference in item.contradictions],
+    }
+
+
+@verb("golden")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
+@click.option("--history", is_flag=True, required=True, help="The files are JSON lines, one for each commit.")
+@to_receipts
+def golden(session: Session, paths: tuple[Path, ...], history: bool, to: Destination) -> Answer:
+    """Read Megatron-LM's golden values through their commits: one receipt for each change of the values.
+
+    A commit's date is given as the launch's, which it can only follow.
+
+    Examples:
+      receipts import golden tests/golden_values_dev_dgx_h100.jsonl --history
+      receipts import golden histories/*.jsonl --history --submit
+      receipts history LABEL --metric step_seconds
+
+    Each line of a history holds one commit's golden values, with `commit` and `date`. A commit that repeats the values
+    before it measured nothing and gets no receipt. Without -o or --submit nothing is written. One golden file without a
+    history: `receipts ingest`. Exit codes: 0 every line was read, 2 some line was not, 4 the store failed.
+    """
+    from receipts.plugins.exchange.golden_import import import_history
+    from receipts.receipt import Document
+
+    entries = list(import_history(paths))
+    documents = [Document(item.raw, item.where) for item in entries if item.raw is not None]
+    refused = [(item.where, item.problems) for item in entries if item.problems]
+    repeated = sum(item.repeated for item in entries)
+    data = {"receipts": [item.id for item in documents], "repeated": repeated, "refused": len(refused)}
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}"
+    counts += f", {repeated} repeat the values before them, {counted(len(refused), 'line')} refused"
+    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
+
+
+@verb("mlflow")
+@click.argument("place", metavar="URL|DIR")
+@click.option("--experiment", default="*", metavar="PATTERN", help="Only experiments of these names.")
+@click.option("--lane", metavar="NAME", help="The lane of the runs.  [default: the one that fits, else unlisted]")
+@to_receipts
+def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: Destination) -> Answer:
+    """Read runs with their metrics, parameters and tags: one receipt for each run that has ended.
+
+    Metrics are read under the names that frameworks log to trackers, parameters under those of a framework's arguments
+    or of the receipt's leaves. MLflow need not be installed.
+
+    Examples:
+      receipts import mlflow mlruns
+      receipts import mlflow mlruns/312 --lane nvidia-torch -o receipts/
+      receipts import mlflow http://127.0.0.1:5000 --experiment 'pretrain*' --submit
+
+    A folder is a file store, an experiment of it, or a run. A database is read through `mlflow server`; a token is that
+    of MLFLOW_TRACKING_TOKEN. Without -o or --submit nothing is written. Exit codes: 0 every run became a receipt, 2
+    some did not, 4 the server or the store failed.
+    """
+    from fnmatch import fnmatchcase
+
+    from receipts.plugins.exchange.mlflow_import import import_runs, tracked_runs
+    from receipts.receipt import Document
+
+    lanes = session.rulebook.lanes
+    chosen = (run for run in tracked_runs(place) if fnmatchcase(run.experiment.lower(), experiment.lower()))
+    runs = list(import_runs(chosen, lane, [lanes.get(name) for name in lanes.names()]))
+    documents = [Document(item.raw, item.where) for item in runs if item.raw is not None]
+    refused = [(item.where, item.problems) for item in runs if item.raw is None]
+    data = {
+        "receipts": [{"run": item.source, "id": item.id} for item in documents],
+        "refused": [name for name, _ in refused],
+    }
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(runs), 'run')}"
+    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
+
+
+@group("import")
+def import_() -> None:
+    """Import tables that people keep, or another store's export. Importing invents no values.
+
+    Examples:
+      receipts import notebook runs.json --mapping mapping.toml
+      receipts import table performance-summary.md --mapping megatron-bridge
+      receipts import mlperf training_results_v5.0 --submit
+      receipts import golden histories/*.jsonl --history --submit
+      receipts import mlflow mlruns --submit
+      receipts import store lab-export
+    """
+
+
+import_.add_command(store)
+import_.add_command(mlperf)
+import_.add_command(golden)
+import_.add_command(mlflow)
+
+
+@verb("table", of=import_)
+@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--mapping", required=True, metavar="NAME|FILE", help="A mapping that ships with receipts, or a TOML file."
+)
+@to_receipts
+def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer:
+    """Read a JSON list, JSON lines, CSV or the tables of a Markdown page by a mapping.
+
+    Values that the table does not state stay unstated. Unreadable values are printed, and kept under notes. Figures of
+    a page that others published are quoted: they are imported as printed, and those that disagree with the formulas of
+    the mapping are printed.
+
+    Examples:
+      receipts import notebook runs.json --mapping mapping.toml
+      receipts import notebook notes.md --mapping mapping.toml --submit
+      receipts import table performance-summary.md --mapping megatron-bridge -o receipts/
+      receipts import table README.md --mapping mine.toml --submit
+
+    Mappings that ship: dgxc-benchmarking, gpu-recipes, llm-foundry, maxtext-tiering, megatron-bridge, torchtitan,
+    tpu-recipes. Their format: docs/import-notebook.md. Without -o or --submit nothing is written: the values that can
+    and cannot be read are printed. Exit codes: 0 every row became a receipt, 2 some row or file did not, 4 the store
+    failed.
+    """
+    from receipts.plugins.exchange.notebook import import_file, mapping_path
+    from receipts.plugins.exchange.pages import table as page
+    from receipts.receipt import Document
+
+    imported = import_file(file, mapping_path(mapping))
+    documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
+    refused = [(item.where, item.problems) for item in imported.refused]
+    return deliver(session, documents, refused, to, lambda: _json(imported), lambda where: page(imported, where))
+
+
+import_.add_command(table, "notebook")
+
+
+def _json(table: ImportedTable) -> dict[str, object]:
+    return {
+        "receipts": [
+            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label}
+            for item in table.receipts
+        ],
+        "refused": [
+            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in table.refused
+        ],
+        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in table.unread],
+        "unnamed": dict(table.unnamed),
+        "disagreements": [
+            {"row": item.where, "says": item.says, "stated": item.found, "expected": item.expected}
+            for item in table.disagreements
+        ],
+    }

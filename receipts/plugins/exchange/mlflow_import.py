@@ -1,0 +1,285 @@
+"""Runs that MLflow tracks to receipts, from a folder of its file store or from its server, read without MLflow.
+
+Source: mlflow/store/tracking/file_store.py (``EXPERIMENT/RUN/meta.yaml``, and a file for each metric, parameter and
+tag) and mlflow/protos/service.proto (REST 2.0). A metric's line is its time in milliseconds, its value and its step.
+Metrics go by step, parameters under the names of a framework or of the receipt.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+import yaml
+
+from receipts.base.errors import Problem, Unreachable, UsageError
+from receipts.ingest import LaneOptions, Options, assemble
+from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
+from receipts.ingest.evidence.frameworks.wandb import configuration
+from receipts.ingest.layout import pretty
+from receipts.ingest.leaves import read_setting
+from receipts.receipt.leaf import Role
+from receipts.receipt.leaves import find_leaf
+
+
+class ImportedReceipt(NamedTuple):
+    """The receipt of a run or of one commit, or the problems that keep it from being one.
+
+    ``raw`` is None with ``problems``, and for a commit whose values are ``repeated``.
+    """
+
+    where: str
+    raw: bytes | None
+    problems: tuple[Problem, ...] = ()
+    repeated: bool = False
+
+
+MAX_POINTS: Final = 5_000_000  # of one run
+MAX_TEXT: Final = 1 << 20  # of a parameter, a tag or a description
+_PAGE: Final = 1000
+_ANSWER: Final = 64 << 20
+_PATIENCE: Final = 30.0  # seconds
+_LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+TOKEN: Final = "MLFLOW_TRACKING_TOKEN"
+_STATUS: Final = ("", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED")  # a file store keeps the number
+Point = tuple[int, int, str, float]
+
+
+class TrackedRun(NamedTuple):
+    """One run: where it is, its description, and ``points`` (milliseconds since 1970, step, metric, value)."""
+
+    where: str
+    experiment: str
+    info: Mapping[str, Any]
+    params: Mapping[str, str]
+    tags: Mapping[str, str]
+    points: tuple[Point, ...]
+
+    @property
+    def status(self) -> str:
+        """``RUNNING``, ``SCHEDULED``, ``FINISHED``, ``FAILED`` or ``KILLED``."""
+        status = self.info.get("status")
+        return _STATUS[status] if isinstance(status, int) and 0 <= status < len(_STATUS) else str(status)
+
+
+def tracked_runs(place: str) -> Iterator[TrackedRun]:
+    """The runs of a store, an experiment or a run, but for deleted ones. Raises UsageError, Unreachable."""
+    if place.startswith(("http://", "https://")):
+        try:
+            yield from _server(place.rstrip("/"))
+        except (KeyError, TypeError, AttributeError, ValueError):
+            raise UsageError(f"{place}: this is no answer of MLflow; name the URL of its server") from None
+        return
+    folder = Path(place.removeprefix("file://"))
+    runs = [path for path in _described(folder) if {"run_id", "run_uuid"} & _yaml(path).keys()]
+    if not runs:
+        raise UsageError(
+            f"{place}: no run of MLflow's file store is here; start `mlflow server --backend-store-uri sqlite:///FILE` "
+            "for a database, and name its URL"
+        )
+    for path in runs:
+        if (run := _stored(path)) is not None:
+            yield run
+
+
+def _described(folder: Path) -> list[Path]:
+    return sorted({*folder.glob("meta.yaml"), *folder.glob("[!.]*/meta.yaml"), *folder.glob("[!.]*/[!.]*/meta.yaml")})
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(_text(path))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        document = None
+    return document if isinstance(document, dict) else {}
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        return stream.read(MAX_TEXT).decode("utf-8", "replace")
+
+
+def _stored(description: Path) -> TrackedRun | None:
+    info, folder = _yaml(description), description.parent
+    if info.get("lifecycle_stage", "active") != "active":
+        return None
+    about = folder.parent / "meta.yaml"
+    experiment = str(_yaml(about).get("name", "")) if about.is_file() else ""
+    params, tags = ({name: _text(path) for name, path in _files(folder / kind)} for kind in ("params", "tags"))
+    points: list[Point] = []
+    for name, path in _files(folder / "metrics"):
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if (point := _point(name, line.split())) is not None and len(points) < MAX_POINTS:
+                    points.append(point)
+    return TrackedRun(f"{folder.parent.name}/{folder.name}", experiment, info, params, tags, tuple(points))
+
+
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """A name may hold strokes: then it is a file in a folder."""
+    return [(path.relative_to(folder).as_posix(), path) for path in sorted(folder.rglob("*")) if path.is_file()]
+
+
+def _point(name: str, cells: list[str]) -> Point | None:
+    try:
+        return int(cells[0]), int(cells[2]) if len(cells) > 2 else 0, name, float(cells[1])
+    except (ValueError, IndexError):
+        return None
+
+
+def _server(url: str) -> Iterator[TrackedRun]:
+    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in _search(url, "experiments")}
+    for number, name in experiments.items():
+        for item in _search(url, "runs", experiment_ids=[number]):
+            info, data = item["info"], item.get("data", {})
+            params, tags = (
+                {str(row["key"]): str(row.get("value", "")) for row in data.get(kind, ())}
+                for kind in ("params", "tags")
+            )
+            points: list[Point] = []
+            for key in sorted({str(row["key"]) for row in data.get("metrics", ())}):
+                points += islice(_history(url, info["run_id"], key), MAX_POINTS - len(points))
+            host = urlsplit(url).netloc.rpartition("@")[2]
+            yield TrackedRun(f"{host}/{number}/{info['run_id']}", name, info, params, tags, tuple(points))
+
+
+def _search(url: str, kind: str, **query: Any) -> Iterator[dict[str, Any]]:
+    return _pages(url, f"{kind}/search", {**query, "max_results": _PAGE}, kind)
+
+
+def _pages(url: str, path: str, query: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    """The rows of a kind in the answers to one question; a history is asked for with GET, a search with POST."""
+    get = path.startswith("metrics/")
+    while True:
+        place = f"{url}/api/2.0/mlflow/{path}"
+        answer = _ask(f"{place}?{urlencode(query)}") if get else _ask(place, json.dumps(query).encode())
+        yield from answer.get(kind, ())
+        if not (token := answer.get("next_page_token", "")):
+            return
+        query = {**query, "page_token": token}
+
+
+def _history(url: str, run: str, key: str) -> Iterator[Point]:
+    query = {"run_id": run, "metric_key": key, "max_results": 25_000}
+    for row in _pages(url, "metrics/get-history", query, "metrics"):
+        yield int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"])
+
+
+def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
+    parts, token = urlsplit(url), os.environ.get(TOKEN)
+    if token and parts.scheme == "http" and parts.hostname not in _LOCAL:
+        raise UsageError(f"the token of {TOKEN} would travel in the clear; name https://{parts.netloc}")
+    headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {token}"} if token else {})}
+    place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=_PATIENCE) as answer:
+            document = json.loads(answer.read(_ANSWER))
+    except urllib.error.HTTPError as error:
+        raise UsageError(f"{place}: it answers {error.code} {error.reason} to {parts.path}") from None
+    except (OSError, urllib.error.URLError) as error:
+        reason = getattr(error, "reason", error)  # of a URLError, which quotes it
+        raise Unreachable(f"{place}: it does not answer: {getattr(reason, 'strerror', None) or reason}") from None
+    if not isinstance(document, dict):
+        raise TypeError(document)
+    return document
+
+
+SOURCE: Final = "mlflow"
+_OUTCOMES: Final = {"FINISHED": "ok", "FAILED": "crash", "KILLED": "preempted"}
+# What `receipts export --format mlflow` writes, and MLflow itself.
+_TAGS: Final = {
+    "run.launch": "receipts.launch",
+    "run.lane": "receipts.lane",
+    "run.kind": "receipts.kind",
+    "run.outcome": "receipts.outcome",
+    "run.provenance": "receipts.provenance",
+    "run.label": "mlflow.runName",
+    "run.command": "mlflow.source.name",
+    "code.commit": "mlflow.source.git.commit",
+    "code.repository": "mlflow.source.git.repoURL",
+}
+_DETAILS: Final = (".digest", ".editable", ".before_runtime", ".complete")
+_SETTINGS: Final = (Role.AXIS, Role.REPLICATE, Role.DERIVED)
+_NEVER: Final = ("run.", "path.witnessed.")  # a parameter shows nothing of how the launch went
+
+
+def import_runs(
+    runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[LaneOptions]
+) -> Iterator[ImportedReceipt]:
+    """The receipt of every run, in their order."""
+    for run in runs:
+        if run.status not in _OUTCOMES:
+            problem = Problem("run.outcome", f"its status is {run.status}", "import it when it has ended")
+            yield ImportedReceipt(run.where, None, (problem,))
+            continue
+        began = _time(run.info.get("start_time"))
+        if began is None:
+            yield ImportedReceipt(run.where, None, (Problem("run.started", "the run states no start_time"),))
+            continue
+        # The digest of the run as it was read: a tracking store has no file of one run.
+        content = json.dumps(run, sort_keys=True, default=str).encode()
+        digest = hashlib.sha256(content).hexdigest()
+        evidence = FileEvidence(Path(run.where), run.where, digest, len(content), (_reading(run, began),), ())
+        ingested = assemble([evidence], Options(lane=lane, lanes=tuple(lanes)))
+        # Anybody may log to a tracking store, also what a launch never measured: no program vouches for it.
+        ingested.tree["run"].pop("recorded", None)
+        yield ImportedReceipt(run.where, None if ingested.problems else pretty(ingested.tree), ingested.problems)
+
+
+def _reading(run: TrackedRun, began: str) -> Reading:
+    reading = Reading(SOURCE, records=1)
+    known: dict[str, Any] = {
+        "run.launch": run.info.get("run_id") or run.info.get("run_uuid"),
+        "run.started": began,
+        "run.finished": _time(run.info.get("end_time")),
+        "run.outcome": _OUTCOMES[run.status],
+        "run.label": run.info.get("run_name"),
+    }
+    known |= {path: value for path, tag in _TAGS.items() if (value := run.tags.get(tag, "").strip())}
+    for path, value in known.items():
+        if value is not None and read_setting(path, str(value))[0] is None:
+            reading.state(path, str(value), record="run")
+    others: dict[str, str] = {}
+    for name, text in run.params.items():
+        problem, value = read_setting(path := _path(name), text)
+        leaf = find_leaf(path)
+        if problem is None and leaf is not None and leaf.role in _SETTINGS and not path.startswith(_NEVER):
+            reading.state(path, value, record="params")
+        elif not name.endswith(_DETAILS):
+            others[name] = text
+    if others and not configuration.state(reading, others, "params"):
+        reading.remark("note", f"parameters of no framework that is known: {', '.join(sorted(others)[:20])}")
+    metrics = NamedMetrics(reading)
+    # An export counts steps from 1, and keeps figures of the whole launch at 0.
+    first = 1 if "receipts.id" in run.tags else min((point[1] for point in run.points), default=0)
+    for _, step, name, figure in sorted(run.points, key=lambda point: point[:2]):
+        if step >= first:
+            metrics.add(step, name, figure)
+    metrics.finish()
+    return reading
+
+
+def _path(name: str) -> str:
+    """The leaf that a parameter names; of a wheel and of a flag an export has the details beside the value."""
+    if name.endswith(_DETAILS):
+        return ""
+    ending = {"wheels": ".version", "flags": ".value"}.get(name.partition(".")[0], "")
+    return name.removesuffix(ending)
+
+
+def _time(milliseconds: Any) -> str | None:
+    try:
+        time = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return None
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,201 @@
+"""The rows of an export: from what a store holds to rows of datasets, their partitions, and their forms as text.
+
+JSON lines lose nothing; CSV is for people and has the columns alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from receipts.axes.effective import effective, flag_text
+from receipts.receipt import Document, parse_again
+from receipts.workflows.datasets import Row, datasets
+
+if TYPE_CHECKING:
+    from receipts.store.transfer.export import Whole
+    from receipts.store.transfer.intake import VerdictRow
+
+
+# What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.
+_ESCAPED: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
+_LONGEST: Final = 200
+_NOWHERE: Final = "__HIVE_DEFAULT_PARTITION__"
+
+
+class Partition(NamedTuple):
+    """Where receipts of one lane and one ISO week go. Weeks come first, so that sorting is by time."""
+
+    week: str
+    lane: str
+
+    @property
+    def folder(self) -> str:
+        """``lane=…/week=…``, safe as the name of folders."""
+        return f"lane={_safe(self.lane)}/week={_safe(self.week)}"
+
+
+# Where a dataset without a row goes, so that engines find its columns.
+NOWHERE: Final = Partition(_NOWHERE, _NOWHERE)
+
+
+def week(at: datetime) -> str:
+    """The ISO week of a moment in UTC: ``2026-W47``."""
+    year, number, _ = at.astimezone(UTC).isocalendar()
+    return f"{year:04d}-W{number:02d}"
+
+
+def _safe(name: str) -> str:
+    """A lane may be called anything; a folder's name has 255 bytes."""
+    safe = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", name) or _NOWHERE
+    if len(safe.encode()) <= _LONGEST:
+        return safe
+    cut = safe.encode()[: _LONGEST - 9].decode(errors="ignore")
+    return f"{re.sub('%.?$', '', cut)}~{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
+    """A receipt's row; ``last`` is the last verdict on it."""
+    entry, verdicts = whole.entry, whole.superseded
+    row = entry._asdict()
+    for name in ("seq", "lane", "superseded_by"):
+        del row[name]
+    judged = orjson.loads(last.document) if last is not None else {}
+    row |= {
+        "number": entry.seq,
+        "run_lane": entry.lane,
+        "judged_status": last.status if last else None,
+        "judged_path": judged.get("path"),
+        "judged_taints": judged.get("tainted"),
+        "judged_rules": last.rules if last else None,
+        "judged_at": last.at if last else None,
+        "superseded_by": verdicts[0] if verdicts else None,
+        "superseded_reason": verdicts[1] if verdicts else None,
+        "superseded_at": verdicts[2] if verdicts else None,
+        "axes": _axes(whole),
+        "document_bytes": len(whole.document),
+        "document": whole.document.decode(),
+    }
+    return row
+
+
+def _axes(whole: Whole) -> Mapping[str, str]:
+    parsed = parse_again(Document(whole.document, whole.entry.id[:12]))
+    return {path: _text(value) for path, value in sorted(effective(parsed).items())}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple | dict):
+        return orjson.dumps(value, default=str).decode()
+    return flag_text(value)
+
+
+def last_of(verdicts: Iterable[VerdictRow]) -> dict[str, VerdictRow]:
+    """The last verdict on each receipt, by its time: what came from another store may be older than what is here."""
+    last: dict[str, VerdictRow] = {}
+    for item in verdicts:
+        receipt = item.subjects[0][1]
+        if receipt not in last or (item.at, item.number) >= (last[receipt].at, last[receipt].number):
+            last[receipt] = item
+    return last
+
+
+def verdict_row(dataset: str, verdict: VerdictRow) -> Row:
+    """A row of `verdicts`, `comparisons` or `claim_verdicts`: its columns, and what its document answers."""
+    judged = orjson.loads(verdict.document)
+    values = {
+        **judged,
+        "number": verdict.number,
+        "receipt": verdict.subjects[0][1] if verdict.subjects else None,
+        "claim": verdict.about,
+        "subjects": [{"side": side, "receipt": receipt} for side, receipt in verdict.subjects],
+        "status": verdict.status,
+        "metric": verdict.metric,
+        "taints": judged.get("tainted"),
+        "codes": [item["code"] for item in judged["findings"]],
+        "rules": verdict.rules,
+        "judge": verdict.judge,
+        "judged_at": verdict.at,
+        "document": verdict.document.decode(),
+    }
+    return {field.name: values[field.name] for field in datasets()[dataset].fields}
+
+
+def plain_row(row: Mapping[str, Any]) -> Row:
+    """A row of a plain table under the names that an export has for its columns."""
+    own = "number" in row
+    return {exported_name(name): value for name, value in row.items() if name != "seq" or not own}
+
+
+def exported_name(column: str) -> str:
+    """What an export calls a column: `at` is a word of SQL's own in DuckDB and BigQuery."""
+    return {"seq": "number", "at": "written_at"}.get(column, column)
+
+
+def stored_row(row: Row) -> Row:
+    """A row of a plain table under the names that the store has."""
+    return {("at" if name == "written_at" else name): value for name, value in row.items()}
+
+
+_LEFT_OUT: Final = ("axes", "document")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # OWASP, "CSV Injection"
+
+
+class JsonLines:
+    """One JSON object a line: ``in`` names the dataset, and texts carry documents as they came.
+
+    A document is valid UTF-8, and a JSON text holds every such text: newlines and quotes are escaped and come back.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
+        """Write rows of a dataset."""
+        self._stream.write(b"".join(json_line({"in": name, **row}) for row in rows))
+
+
+def json_line(row: Row) -> bytes:
+    """A row as one line."""
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z)
+
+
+class CsvTable:
+    """CSV: the columns of `receipts` but for axes and documents, with lane and week; one row a receipt.
+
+    A spreadsheet runs a text that begins with one of ``= + - @`` as a formula; such a text gets an apostrophe in front,
+    unless the file is ``raw``, for programs.
+    """
+
+    def __init__(self, stream: IO[str], *, raw: bool = False) -> None:
+        self._cell = _cell if raw else _harmless
+        self._names = [field.name for field in datasets()["receipts"].fields if field.name not in _LEFT_OUT]
+        self._writer = csv.writer(stream)  # lines end as in RFC 4180; a bare carriage return is quoted then
+        self._writer.writerow([*("lane" if name == "run_lane" else name for name in self._names), "week"])
+
+    def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
+        """Write receipts; what speaks of them is left out."""
+        if name == "receipts":
+            self._writer.writerows(
+                [*(self._cell(row[column]) for column in self._names), week(row["finished"] or row["started"])]
+                for row in rows
+            )
+
+
+def _harmless(value: Any) -> Any:
+    cell = _cell(value)
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(value) if isinstance(value, list) else value

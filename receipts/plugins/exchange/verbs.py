@@ -1,0 +1,207 @@
+"""``receipts export`` and ``report mlperf``: the store in other formats, and published results side by side.
+
+``export`` writes Parquet, JSON lines or CSV, or launches in the formats of other programs. ``report mlperf`` prints
+published results of the store, with their spread and what tells them apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from receipts.base.errors import UsageError
+from receipts.base.files import write
+from receipts.base.units import counted, moment
+from receipts.cli.session import Answer, Session, verb
+
+if TYPE_CHECKING:
+    from receipts.plugins.exchange.export import ExportOptions
+    from receipts.plugins.exchange.published import SubmissionSpread
+
+
+FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
+
+
+@verb("export")
+@click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
+@click.option(
+    "--format",
+    "-f",
+    "form",
+    type=click.Choice(["parquet", "jsonl", "csv", "golden", *FOREIGN]),
+    help="[default: by the file's suffix]",
+)
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Only receipts that meet this condition, as for `list`; may be repeated.",
+)
+@click.option("--since", metavar="TIME", help="Only runs that finished (else: started) from then on.")
+@click.option("--until", metavar="TIME", help="Only runs before then.")
+@click.option("--force", is_flag=True, help="Replace an earlier export.")
+@click.option("--raw", is_flag=True, help="Of csv: leave texts that begin with = + - @ without an apostrophe.")
+def export(
+    session: Session,
+    place: Path,
+    form: str | None,
+    where: tuple[str, ...],
+    since: str | None,
+    until: str | None,
+    force: bool,
+    raw: bool,
+) -> Answer:
+    """Write the store to a folder of Parquet files, or to one file, completely or not at all.
+
+    Verdicts, supersessions, pins, claims, decisions, tombstones and seals are written too. A condition that leaves out
+    a receipt also leaves out everything about it. Without a condition, kept files of evidence are copied to
+    PLACE.evidence, but for csv.
+
+    Examples:
+      receipts export lab-export --format parquet
+      receipts export lab.jsonl
+      receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
+      receipts export lab-export --format parquet --force
+      receipts export golden.json --format golden --where lane=nvidia-megatron
+      receipts export mlruns --format mlflow
+      receipts export logs --format mllog --where context=mlperf-training/NVIDIA/h200/llama2_70b_lora
+      receipts export hud.json --format hud-v3
+
+    parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
+    (else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
+    columns only, for people. golden is one file with the expected values of every line (receipts history)
+    and their tolerances. mllog is a folder of MLPerf logs, mlflow a file store of MLflow, hud-v3 a file of
+    records of PyTorch's HUD; these three leave out superseded launches. Details: docs/export.md and docs/scale.md.
+    Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed.
+    """
+    from receipts.plugins.exchange.export import export
+    from receipts.plugins.exchange.pages import beside
+    from receipts.publish.page import Page
+    from receipts.store.evidence import files_beside, kept_files
+    from receipts.workflows.collect import copy_all
+
+    if str(place) == "-":
+        raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
+    written = form or _by_name(place)
+    if written == "golden" or written in FOREIGN:
+        return _counted(session, place, written, _chosen(where, since, until), force=force)
+    if raw and written != "csv":
+        raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
+    chosen = replace(_chosen(where, since, until), raw=raw)
+    store, advance = session.store, session.progress.at
+    done = export(store, place, written, chosen, force=force, progress=advance)  # type: ignore[arg-type]  # one of the three
+    if chosen.whole and written != "csv":
+        copy_all(kept_files(store.database.address), files_beside(place.absolute()))
+    data = {"place": done.place, "format": done.format, "rows": done.rows, "bytes": done.bytes}
+    about = f"{done.place}: {done.rows['receipts']:,} receipts, {done.bytes:,} bytes"
+    others = beside(done.rows)
+    notes = []
+    if done.format != "csv":
+        notes.append(f"take it into another store: receipts import store {done.place}")
+    if chosen.words() and not done.rows["receipts"]:
+        notes.append("no receipt meets the conditions; try them with: receipts list")
+    return Answer(data, Page("Export", (about,), lead=(f"with {others}",) if others else ()), notes=tuple(notes))
+
+
+def _counted(session: Session, place: Path, form: str, chosen: ExportOptions, *, force: bool) -> Answer:
+    """Write expected values of lines, or current launches in the format of another program."""
+    from receipts.base.environment import extra
+    from receipts.plugins.exchange.golden_export import export_golden
+    from receipts.plugins.exchange.mlflow_export import export_foreign
+
+    golden = form == "golden"
+    if golden:
+        extra("ruptures", "history")
+    store = session.store
+    if golden:
+        ids = frozenset(row.id for row in store.find(chosen.filters)) if chosen.filters else None
+        count = export_golden(store, session.rulebook, place, ids, chosen.since, force=force)
+    else:
+        count = export_foreign(store, place, form, chosen, force=force)  # type: ignore[arg-type]  # one of the three
+    data = {"place": str(place), "format": form, "lines" if golden else "launches": count}
+    what = counted(count, "line with expected values", "lines with expected values")
+    return Answer(data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
+
+
+def _by_name(place: Path) -> str:
+    known = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "": "parquet", ".parquet": "parquet"}
+    known_format = known.get(place.suffix.lower())
+    if known_format is None:
+        raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
+    return known_format
+
+
+def _chosen(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:
+    from receipts.plugins.exchange.export import ExportOptions
+    from receipts.store import Filters, condition
+
+    filters = Filters(tuple(condition(text) for text in where), superseded=True) if where else None
+    begin, end = (
+        None if text is None else moment(name, text) for name, text in (("--since", since), ("--until", until))
+    )
+    return ExportOptions(filters, begin, end)
+
+
+LANE = "mlperf-closed"
+
+
+@verb("mlperf", json=False)
+@click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
+@click.option("--accelerator", default="*", metavar="PATTERN", help="Only these accelerators.")
+@click.option("--pair", nargs=2, metavar="A B", help="Two submissions, axis by axis.")
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write Markdown here."
+)
+def mlperf(
+    session: Session, benchmark: str, accelerator: str, pair: tuple[str, str] | None, out: Path | None
+) -> Answer:
+    """By benchmark and accelerator: the spread of each submission, and the pairs that differ in the fewest axes.
+
+    Reads the receipts of lane mlperf-closed, which `receipts import mlperf` stores.
+
+    Examples:
+      receipts report mlperf
+      receipts report mlperf --benchmark 'llama2*' --accelerator h200-sxm
+      receipts report mlperf --pair 'NVIDIA/h200*' 'Lenovo/SR680a*' -o why.md
+
+    A pattern of --pair is searched in the names of submissions (round/submitter/system/benchmark) and must fit one.
+    Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
+    """
+    from receipts.plugins.exchange.published import pair_of, pair_page, pairs, spreads_page, submissions
+    from receipts.publish.render.markdown import markdown
+    from receipts.store import Condition, Filters
+
+    lane = session.rulebook.lanes.get(LANE)
+    store = session.store
+    rows = store.find(Filters((Condition("lane", "=", LANE),), limit=100_000))
+    listed = submissions((store.parsed(row.id) for row in rows), lane)
+    kept = [
+        item for item in listed if fnmatchcase(item.benchmark, benchmark) and fnmatchcase(item.accelerator, accelerator)
+    ]
+    if not kept:
+        raise UsageError(f"no receipt of lane {LANE} fits; import some: receipts import mlperf DIR --submit")
+    if pair:
+        shown = pair_page(pair_of(_one_submission(kept, pair[0]), _one_submission(kept, pair[1]), lane))
+    else:
+        shown = spreads_page(kept, list(pairs(kept, lane)))
+    text = markdown(shown, document=True)
+    if out is None:
+        return Answer(None, text)
+    write(out, f"{text}\n", over=True)
+    return Answer(None)
+
+
+def _one_submission(listed: Sequence[SubmissionSpread], pattern: str) -> SubmissionSpread:
+    fitting = [item for item in listed if fnmatchcase(item.context.lower(), f"*{pattern.lower()}*")]
+    if len(fitting) != 1:
+        names = ", ".join(item.context for item in fitting[:4]) or "none"
+        raise UsageError(f"{pattern!r} fits {len(fitting)} submissions ({names}); name one")
+    return fitting[0]
+
+
+REPORT = mlperf

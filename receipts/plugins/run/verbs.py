@@ -1,0 +1,251 @@
+"""``receipts run``: launch a plan, keep a receipt of every attempt, and step down the ladder where memory runs out.
+
+The reporter prints each attempt as it begins and ends, and what the walk came to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from receipts.base.errors import UsageError
+from receipts.base.units import amount, counted
+from receipts.cli import output
+from receipts.cli.session import Session, named_plan, verb
+
+if TYPE_CHECKING:
+    from receipts.plugins.run.folder import Attempt, AttemptFolder
+    from receipts.plugins.run.tools import Launcher
+    from receipts.plugins.run.walk import RunOutcome, RunStep
+    from receipts.questions.preflight import Rung
+    from receipts.receipt import Parsed
+
+
+class RunReporter:
+    """Reports a walk on standard error, where the command's own lines do not go."""
+
+    def __init__(self, folder: AttemptFolder, as_json: bool) -> None:
+        self._folder = folder
+        self._as_json = as_json
+        self._faults: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"RunReporter({self._folder!r})"
+
+    def begins(self, attempt: Attempt) -> None:
+        """An attempt is about to be launched."""
+        rung = f" · {_words(attempt.rung)}" if attempt.rung else ""
+        output.note(f"attempt {attempt.number}{rung} · launch {attempt.launch[:12]} · {self._folder.of(attempt)}")
+
+    def step(self, step: RunStep) -> None:
+        """An attempt has its receipt, or a plan was passed over."""
+        if step.attempt is None:
+            output.note(step.why)
+        else:
+            attempt = step.attempt
+            stored = f"stored {str(attempt.receipt)[:12]}" if attempt.stored else "not stored"
+            output.note(f"attempt {attempt.number}: {attempt.outcome}{_failed(step)} · {stored} · {step.why}")
+        if step.fault is not None and step.attempt is not None:
+            self._faults.append(step.fault)
+            output.note(f"{step.fault}\nkeep it with: receipts submit {self._folder.receipt(step.attempt)}")
+        if step.rung is not None:
+            _note_rung(step.rung)
+
+    def end(self, outcome: RunOutcome) -> None:
+        """The walk is over."""
+        rows = self._folder.attempts
+        if self._as_json:
+            output.as_json(
+                {
+                    "dir": str(self._folder.path),
+                    "exit_code": outcome.code,
+                    "attempts": [asdict(item) for item in rows],
+                    "faults": self._faults,
+                }
+            )
+            return
+        if outcome.attempt is None:
+            output.note("nothing was launched: no rung of the ladder is left; --force launches the plan all the same")
+        elif len(rows) > 1:
+            attempts = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
+            output.note(f"{counted(len(rows), 'attempt')}: {' → '.join(attempts)}")
+
+
+def _failed(step: RunStep) -> str:
+    failure = step.receipt.receipt.failure if step.receipt is not None else None
+    if failure is None:
+        return ""
+    parts = [failure.class_, failure.phase, f"chip {failure.chip}" if failure.chip is not None else None]
+    words = [_words(str(part)) for part in parts if part]
+    if failure.requested_bytes is not None:
+        words.append(f"wanted {amount(failure.requested_bytes)}")
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _note_rung(rung: Rung) -> None:
+    for name, why in rung.skipped:
+        output.note(f"  skipped {_words(name)}: {why}")
+    if rung.plan is None:
+        output.note("  no rung is left: stop and record")
+        return
+    changes = ", ".join(f"{path} {_value(old)} → {_value(new)}" for path, (old, new) in rung.changes.items())
+    output.note(f"  next rung {_words(rung.name)}: {changes}")
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    return "unstated" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@verb("run")
+@click.option("--plan", "plan", metavar="PLAN|ID", help="What to launch: a plan, or a receipt to launch again.")
+@click.option(
+    "--dir", "place", metavar="DIR", help="Folder for plans, logs and receipts.  [default: receipts-run-TIME]"
+)
+@click.option("--resume", metavar="DIR", help="Resume a run whose `receipts run` was killed.")
+@click.option(
+    "--retries",
+    type=click.IntRange(0),
+    help="Launch at most this many smaller plans.  [default: to the ladder's end]",
+)
+@click.option(
+    "--silence",
+    type=click.FloatRange(1),
+    metavar="SECONDS",
+    help="Stop a command that prints nothing for this long.",
+)
+@click.option(
+    "--grace", type=click.FloatRange(0), default=30, show_default=True, help="Seconds from SIGTERM to SIGKILL."
+)
+@click.option("--force", is_flag=True, help="Launch a plan even if it is known or predicted to fail.")
+@click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes that run the plan together.")
+@click.option(
+    "--node-rank", type=int, default=0, show_default=True, help="The number of this node; node 0 chooses the plans."
+)
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
+def run(
+    session: Session,
+    plan: str | None,
+    place: str | None,
+    resume: str | None,
+    retries: int | None,
+    silence: float | None,
+    grace: float,
+    force: bool,
+    nodes: int,
+    node_rank: int,
+    words: tuple[str, ...],
+) -> int:
+    """Launch a plan's command, watch it, and write a receipt of every attempt.
+
+    If memory runs out at start-up or in the first window that compiles, the next smaller plan of the lane's ladder is
+    launched, the same for every rank. A plan that is known or predicted to fail is skipped for the next smaller one.
+
+    Examples:
+      receipts run --plan plan.json -- python train.py --micro-batch {batch.micro_batch}
+      receipts run --plan plan.json -- torchrun --nproc-per-node 8 train.py --config {plan}
+      receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch}
+      receipts run --resume receipts-run-20261121-0915
+      receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
+
+    In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
+    file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment
+    holds RECEIPTS_PLAN, RECEIPTS_LAUNCH, RECEIPTS_OUT and RECEIPTS_JOURNAL, which the recorder reads. More:
+    docs/run.md. Exit codes: the command's own (128 + n for signal n); 1 if nothing was launched, 2 wrong call, 4 the
+    store failed.
+    """
+    from receipts.plugins.run.command import ChildLimits
+    from receipts.plugins.run.folder import Mesh, placed
+    from receipts.plugins.run.tools import Launcher
+
+    placed(node_rank, nodes)
+    if resume is not None:
+        refused = plan is not None or place is not None or words
+        if refused:
+            raise UsageError(
+                "--resume goes on with its folder's plan and command; leave --plan, --dir and the command out"
+            )
+        folder, wanted = _taken_up(Path(resume))
+    else:
+        folder, wanted = _begun(session, plan, place, words, nodes, node_rank)
+    launcher = Launcher(
+        folder, Mesh(node_rank, nodes), ChildLimits(silence, grace), words or folder.command, not session.as_json
+    )
+    if node_rank:
+        return launcher.follow()
+    with folder.alone():
+        return _walk(session, folder, wanted, launcher, retries, force)
+
+
+def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:
+    """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
+    from receipts.plugins.run.command import alive
+    from receipts.plugins.run.folder import AttemptFolder
+    from receipts.questions.plan import parse_plan
+    from receipts.receipt import read
+
+    folder = AttemptFolder(place)
+    folder.open()
+    if folder.over or not folder.attempts:
+        raise UsageError(f"{place}: this run is over; see: receipts run --help")
+    last = folder.attempts[-1]
+    if last.finished is None and last.process is not None and alive(last.process):
+        raise UsageError(
+            f"{place}: attempt {last.number} still runs as process {last.process[0]}; wait for it, or end it"
+        )
+    return folder, parse_plan(read(folder.plan(last)))
+
+
+def _begun(
+    session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
+) -> tuple[AttemptFolder, Parsed]:
+    """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
+    from receipts.plugins.run.command import CommandWords
+    from receipts.plugins.run.folder import AttemptFolder
+
+    if plan is None:
+        raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
+    if not words:
+        raise UsageError(f"name the command after --: receipts run --plan {quote(plan)} -- python train.py …")
+    if nodes > 1 and place is None:
+        raise UsageError("--nodes needs --dir, a folder that every node sees")
+    wanted = named_plan(session, plan)
+    folder = AttemptFolder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
+    CommandWords(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
+    if rank == 0:
+        folder.begin(words)
+    return folder, wanted
+
+
+def _walk(
+    session: Session,
+    folder: AttemptFolder,
+    plan: Parsed,
+    launcher: Launcher,
+    retries: int | None,
+    force: bool,
+) -> int:
+    from receipts.plugins.run.command import CommandWords
+    from receipts.plugins.run.tools import tools
+    from receipts.plugins.run.walk import walk
+
+    lane = session.rulebook.lanes.of(plan.receipt.run.lane)
+    reporter = RunReporter(folder, session.as_json)
+    outcome = walk(
+        plan,
+        lane,
+        folder,
+        CommandWords(folder.command),
+        tools(session, folder, lane, launcher, reporter, force),
+        retries,
+    )
+    reporter.end(outcome)
+    return outcome.code
