@@ -45,13 +45,13 @@ def _help(name: str) -> Arguments:
 
 def measure(quick: bool = False) -> list[Result]:
     """The slowest command's ``--help``, and the other calls that the bars speak of."""
-    from receipts.cli.group import COMMANDS
+    from receipts.cli.group import commands
 
     rounds = 3 if quick else ROUNDS
     with tempfile.TemporaryDirectory() as place:
         call = _caller(Path(place))
         calls = _calls(Path(place), call, rounds)
-        helps: dict[str, Arguments] = {"": lambda _n: ("--help",), **{name: _help(name) for name in COMMANDS}}
+        helps: dict[str, Arguments] = {"": lambda _n: ("--help",), **{name: _help(name) for name in commands()}}
         slowest = max(_timed(call, helps, rounds).items(), key=lambda item: item[1][0] / item[1][1])
         timings = _timed(call, calls, rounds)
     timings["receipts COMMAND --help"] = slowest[1]

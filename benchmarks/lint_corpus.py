@@ -63,9 +63,9 @@ def read_labels(path: Path) -> Iterator[Label]:
 
 def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score:
     """The score over the Markdown files of a folder whose names meet a pattern."""
-    from receipts.publish.lint.files import pages
-    from receipts.publish.lint.page import page
-    from receipts.publish.lint.statement import Statement
+    from receipts.plugins.lint.page import page
+    from receipts.plugins.lint.statement import Statement
+    from receipts.plugins.lint.verbs import source_files
 
     marked: dict[str, list[Label]] = {}
     for label in read_labels(labels or folder / "labels.jsonl"):
@@ -74,7 +74,7 @@ def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score
     for path in sorted(folder.glob("*.md")):
         if not fnmatch.fnmatch(path.name, pattern):
             continue
-        (one,) = pages([str(path)])
+        (one,) = source_files([str(path)])
         found = [item for item in page(one.open_lines, path.name) if isinstance(item, Statement)]
         wanted = marked.get(path.name, [])
         total.found += len(found)
@@ -89,7 +89,7 @@ def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score
 
 
 def _meet(item: object, label: Label) -> bool:
-    from receipts.publish.lint.statement import Statement
+    from receipts.plugins.lint.statement import Statement
 
     assert isinstance(item, Statement)
     start, end = (item.line, item.column), (item.end_line, item.end_column)

@@ -42,7 +42,7 @@ def least(rounds: int, *works: Callable[[], object]) -> list[float]:
 
 def measure(quick: bool) -> list[Result]:
     """Prose and steps, each beside its floor; ``quick`` takes fewer rounds."""
-    from receipts.publish.lint.page import page
+    from receipts.plugins.lint.page import page
     from receipts.stats.steady import steady_segment, summarize
 
     lines = prose(1.0)

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from benchmarks.reporting.fill import BEGIN, WEEKS, fill
 from benchmarks.result import Result, show
-from receipts.publish.report.week import Week
+from receipts.questions.week.interval import Week
 
 SECONDS: Final = {10_000: 2.0, 100_000: 4.0, 1_000_000: 12.0}
 MEGABYTES: Final = {1_000_000: 500.0}

@@ -37,12 +37,12 @@ def _ask(url: str, bodies: Sequence[bytes], receipts: Sequence[bytes], part: ran
     from starlette.testclient import TestClient
 
     from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.serve.guard import Limits
+    from receipts.plugins.serve.operations import OPERATIONS
+    from receipts.plugins.serve.run import with_pages
+    from receipts.plugins.serve.server import Server, Settings
+    from receipts.plugins.serve.site import VIEWS
     from receipts.receipt import Document
-    from receipts.serve.limits import Limits
-    from receipts.serve.operations import OPERATIONS
-    from receipts.serve.pages.site import VIEWS
-    from receipts.serve.run import with_pages
-    from receipts.serve.server import Server, Settings
     from receipts.store import open_store
     from receipts.workflows.submit import submit
 

@@ -55,7 +55,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the page inside a cell, with its own style."""
-        from receipts.publish.render.html import html
+        from receipts.publish.html import html
 
         return html(self.page())
 

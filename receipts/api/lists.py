@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import ClaimVerdict
     from receipts.publish.page import Page, Table
     from receipts.publish.report.data import BestResult
-    from receipts.publish.report.reader import Item, ReportReader
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
+    from receipts.questions.week.reader import Item, ReportReader
     from receipts.store import Entry, Store
 
 
@@ -48,9 +48,9 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
     95 % interval ``low`` to ``high``; that of a peak is of one launch.
     """
-    from receipts.publish.report.best import frontiers, stated
-    from receipts.publish.report.frontier import result
-    from receipts.publish.report.reader import ReportReader
+    from receipts.publish.report.results import result
+    from receipts.questions.week.frontier import frontiers, stated
+    from receipts.questions.week.reader import ReportReader
 
     lanes = list(dict.fromkeys(lanes))
     with store.one_state():
@@ -66,7 +66,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
-    from receipts.publish.report.best import STATED, rate, shapes
+    from receipts.questions.week.frontier import STATED, rate, shapes
     from receipts.store import Filters, condition
 
     rows: list[Entry] = []

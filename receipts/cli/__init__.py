@@ -1,7 +1,7 @@
 """The command line: arguments in, exit code out.
 
-A command is a module of this package, imported only when it is called; `COMMANDS` lists them with one line each, so
-that ``--help`` imports none. ``--version`` is answered before anything is parsed.
+The module of a command is imported only when it is called; `group` lists the commands with one line each, so that
+``--help`` imports none. ``--version`` is answered before anything is parsed.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def ceiling(session: Session, lane: str, since: str | None) -> Answer:
     Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
     from receipts.base.errors import near
-    from receipts.publish.report.sections.ceilings import ceilings
+    from receipts.publish.report.ceilings import ceilings
     from receipts.publish.report.template import page
     from receipts.questions.ceiling import as_data
 

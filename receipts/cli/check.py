@@ -59,8 +59,8 @@ def check(
     from receipts.base.errors import InputError, NotFound, near
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict import verdict_to_json
-    from receipts.publish.check import line, page
     from receipts.publish.page import text
+    from receipts.publish.verdict import line, page
 
     given: list[Parsed] = []
     refused = 0

@@ -257,7 +257,7 @@ def compare(
     output.note(f"--require {require.kind}{margin}: {gate.why}")
     if junit is not None:
         from receipts.base import files
-        from receipts.publish.render.junit import gate_report
+        from receipts.publish.junit import gate_report
 
         files.write(junit, gate_report(verdict, f"{require.kind}{margin}", gate.answer, gate.why), over=True)
     return answer._replace(code=gate.exit_code)
@@ -278,7 +278,7 @@ def _shown(compared: Comparison, form: str) -> Page | str:
     if form == "line":
         return f"{verdict.label_a} → {verdict.label_b}: {verdict.last_line()}"
     if form == "markdown":
-        from receipts.publish.render.markdown import markdown
+        from receipts.publish.markdown import markdown
 
         return markdown(compared.page())
     return compared.page()

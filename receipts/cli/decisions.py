@@ -13,7 +13,7 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli.session import Answer, Session, verb
-from receipts.publish.decisions import decisions, sentence
+from receipts.publish.claim import decision_sentence, decisions
 from receipts.publish.page import Mark, Page, sections_of, table_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def decide(session: Session, receipt: str, decision: str | None, reason: str | N
         published.decide(stored, decision, reason)
     record = published.decisions([stored])
     name = stored[:12]
-    answer = f"{name}: {sentence(record[-1])}" if record else f"nothing was decided on {name}"
+    answer = f"{name}: {decision_sentence(record[-1])}" if record else f"nothing was decided on {name}"
     earlier = decisions(record[:-1] if decision is None else ())
     return Answer([item._asdict() for item in record], Page(name, (answer,), sections=sections_of(earlier)))
 

@@ -6,110 +6,131 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import click
 
 from receipts.base.errors import ReceiptsError
+from receipts.base.plugins import plugins
 
-# Section of --help → name → (module, one line).
-SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+# The kernel's: section of --help → name → (module of this package, one line). Plugins add theirs.
+_SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Make and store receipts": {
         "ingest": ("ingest", "Make a receipt from the logs, profiles and reports of one run."),
-        "merge": ("merge", "Merge the parts of many ranks into one receipt."),
-        "recover": ("recover", "Make the receipt of a run that was killed, from its journal."),
-        "init": ("init", "Write a receipt or plan template for a lane."),
+        "merge": ("ingest", "Merge the parts of many ranks into one receipt."),
+        "recover": ("ingest", "Make the receipt of a run that was killed, from its journal."),
+        "init": ("rules", "Write a receipt or plan template for a lane."),
         "check": ("check", "Check receipts without storing them."),
         "submit": ("submit", "Check receipts and store them."),
     },
     "Compare and explain": {
         "compare": ("compare", "Compare two runs, or two groups of launches."),
-        "neighbours": ("neighbours", "Show every stored receipt that differs in one axis."),
-        "bridge": ("bridge", "Split a gain into a chain of one-axis comparisons."),
-        "bisect": ("bisect", "Find the axes that made a configuration worse."),
-        "sweep": ("sweep", "Show a grid of launches as a table, each compared with a base."),
-        "history": ("history", "Show a line over time, and where its level changed."),
-        "noise": ("noise", "Show how much identical launches vary."),
-        "list": ("list_", "List receipts by any axis, lane or outcome."),
-        "show": ("show", "Show one receipt: what ran, where, and how fast."),
-        "chips": ("chips", "Draw memory by physical chip, or how it changed."),
-        "repro": ("repro", "Print a script that repeats a receipt's run."),
+        "neighbours": ("compare", "Show every stored receipt that differs in one axis."),
+        "noise": ("compare", "Show how much identical launches vary."),
+        "list": ("receipts", "List receipts by any axis, lane or outcome."),
+        "show": ("receipts", "Show one receipt: what ran, where, and how fast."),
+        "chips": ("receipts", "Draw memory by physical chip, or how it changed."),
+        "repro": ("receipts", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {
-        "plan": ("plan", "Plan the launches that decide, and read what they say."),
-        "preflight": ("preflight", "Say whether a plan is known to work, and what to try if not."),
-        "fit": ("fit", "Estimate a launch's memory on the chip that uses most."),
-        "run": ("run", "Launch a plan; if memory runs out, launch a smaller one."),
-        "ceiling": ("ceiling", "Show the largest shapes that a lane sustained."),
+        "preflight": ("capacity", "Say whether a plan is known to work, and what to try if not."),
+        "fit": ("capacity", "Estimate a launch's memory on the chip that uses most."),
+        "ceiling": ("capacity", "Show the largest shapes that a lane sustained."),
     },
-    "Watch": {
-        "watch": ("watch", "Open an incident where a line became slower; close it where it recovered."),
-        "incident": ("watch", "List incidents, or close one."),
-    },
+    "Watch": {},
     "Publish": {
         "report": ("report", "Write a report on a week, a lane, a comparison or a claim."),
         "claim": ("claim", "Check published claims against their receipts."),
-        "lint": ("lint", "Check the performance statements in Markdown files."),
-        "decide": ("decide", "Record a decision about a receipt, and the reason."),
-        "impact": ("impact", "List the claims and documents that depend on a receipt."),
+        "decide": ("decisions", "Record a decision about a receipt, and the reason."),
+        "impact": ("decisions", "List the claims and documents that depend on a receipt."),
     },
-    "Serve a team": {
-        "serve": ("serve", "Serve the store over HTTP, with pages."),
-        "token": ("token", "Create, list and revoke tokens for the server."),
-        "mcp": ("serve", "Serve the store's questions to an agent, read-only."),
-    },
-    "Sign and prove": {
-        "key": ("key", "Make keys, and say whose signatures the store trusts."),
-        "attest": ("attest", "Sign a verdict as a statement that other tools can check."),
-        "bundle": ("attest", "Pack a verdict with all that a stranger checks it by."),
-    },
+    "Serve a team": {},
+    "Sign and prove": {},
     "Rules, lanes and axes": {
         "rules": ("rules", "List the rules, or print one rule's page."),
         "lanes": ("rules", "List the lanes, or show one."),
         "axes": ("rules", "List every field of a receipt and its role."),
     },
     "Maintain the store": {
-        "pin": ("pin", "Give a receipt a name, for example @golden."),
-        "retract": ("retract", "Withdraw a receipt; it stays in the store, with the reason."),
-        "purge": ("retract", "Erase a receipt for good, for example one that holds a secret."),
-        "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
-        "flush": ("flush", "Store documents that were kept while the server was down."),
-        "verify": ("verify", "Read the evidence of receipts again."),
-        "evidence": ("evidence", "List, get or collect the files of evidence that the store keeps."),
+        "pin": ("decisions", "Give a receipt a name, for example @golden."),
+        "retract": ("decisions", "Withdraw a receipt; it stays in the store, with the reason."),
+        "purge": ("decisions", "Erase a receipt for good, for example one that holds a secret."),
+        "revalidate": ("check", "Judge stored receipts again under the current rules."),
+        "flush": ("submit", "Store documents that were kept while the server was down."),
+        "verify": ("audit", "Read the evidence of receipts again."),
+        "evidence": ("audit", "List, get or collect the files of evidence that the store keeps."),
         "audit": ("audit", "Verify every row against its digests and seals."),
-        "import": ("import_", "Import a table of runs, or another store's export."),
-        "export": ("export", "Write the store as Parquet, JSON lines or CSV."),
-        "backup": ("backup", "Write the whole store to one file."),
-        "restore": ("backup", "Make a store from a backup."),
+        "backup": ("db", "Write the whole store to one file."),
+        "restore": ("db", "Make a store from a backup."),
         "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
     },
     "Shell": {
         "completion": ("completion", "Print shell completion for bash, zsh or fish."),
     },
 }
-COMMANDS: Mapping[str, tuple[str, str]] = {name: entry for part in SECTIONS.values() for name, entry in part.items()}
+
+
+class Entry(NamedTuple):
+    """A command's module, and its line in ``--help``."""
+
+    module: str
+    help: str
+
+
+@cache
+def sections() -> Mapping[str, Mapping[str, Entry]]:
+    """Section of ``--help`` → name → entry, with the commands of plugins in their places."""
+    known = {
+        title: {name: Entry(f"receipts.cli.{module}", text) for name, (module, text) in entries.items()}
+        for title, entries in _SECTIONS.items()
+    }
+    for package, plugin in plugins().items():
+        for name, added in plugin.verbs.items():
+            known[added.section] = _placed(
+                known.get(added.section, {}), name, Entry(f"{package}.{added.module}", added.help), added.after
+            )
+    return known
+
+
+def _placed(entries: Mapping[str, Entry], name: str, entry: Entry, after: str | None) -> dict[str, Entry]:
+    """The entries with one more: behind another, first where that is empty, and else last."""
+    names = list(entries)
+    place = 0 if after == "" else names.index(after) + 1 if after in names else len(names)
+    items = list(entries.items())
+    return dict([*items[:place], (name, entry), *items[place:]])
+
+
+def commands() -> Mapping[str, Entry]:
+    """Every command by its name, in the order of `sections`."""
+    return {name: entry for part in sections().values() for name, entry in part.items()}
 
 
 class Commands(click.Group):
     """A group that knows its commands by name and imports one when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order of `SECTIONS`."""
-        return list(COMMANDS)
+        """Names in the order of `sections`."""
+        return list(commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now; None where there is none."""
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
+        """The command of that name, imported now; None where there is none. The kernel's come first."""
+        kernel = (entries[cmd_name][0] for entries in _SECTIONS.values() if cmd_name in entries)
+        module = next((f"receipts.cli.{name}" for name in kernel), None)
+        if module is None and cmd_name in commands():
+            module = commands()[cmd_name].module
+        if module is None:
             return None
-        known = vars(importlib.import_module(f"receipts.cli.{entry[0]}")).values()
+        known = vars(importlib.import_module(module)).values()
         return next(item for item in known if isinstance(item, click.Command) and item.name == cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list a section, all with a first column of one width."""
-        size = max(map(len, COMMANDS))
-        for title, entries in SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(size), help_text) for name, (_, help_text) in entries.items()])
+        size = max(map(len, commands()))
+        for title, entries in sections().items():
+            if entries:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(size), entry.help) for name, entry in entries.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -120,7 +141,7 @@ class Commands(click.Group):
         except click.UsageError:
             import difflib
 
-            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            close = difflib.get_close_matches(args[0], commands(), n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
             ctx.fail(f"There is no command {args[0]!r}.{hint} See: receipts --help")
 

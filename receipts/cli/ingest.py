@@ -180,7 +180,7 @@ def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) ->
     Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are not of one launch, or the call is
     wrong, 3 ranks are missing (--partial still writes the receipt).
     """
-    from receipts.publish.recorded import merged as page
+    from receipts.publish.ingested import merged as page
     from receipts.workflows.recorded import check, merge_files, parts_in
 
     if path != "-":
@@ -238,7 +238,7 @@ def recover(session: Session, journal: str, path: str | None, logs: tuple[str, .
     from receipts.emit import document
     from receipts.emit.files import receipt_path
     from receipts.emit.recovery import blame
-    from receipts.publish.recorded import recovered
+    from receipts.publish.ingested import recovered
     from receipts.workflows.recorded import blamed, check, read
 
     record = read(journal, hang=outcome == "hang")

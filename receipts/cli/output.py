@@ -10,8 +10,7 @@ from typing import Any
 
 from receipts.base.errors import InputError, ReceiptsError, Several
 from receipts.publish.page import Page, Table
-from receipts.publish.render.terminal import Terminal
-from receipts.publish.render.terminal import clean as clean
+from receipts.publish.terminal import Terminal, clean
 
 Shown = Page | Table | str | Sequence[Page] | None
 NARROWEST = 40
@@ -119,12 +118,12 @@ class Progress:
 def picture(path: str, svg: str | None, without: str = "") -> None:
     """Write the SVG element of a page as a file; where there is none, say ``without``."""
     from receipts.base import files
-    from receipts.publish.pictures.inline import alone
+    from receipts.publish.pictures.svg import standalone_svg
 
     if svg is None:
         note(f"{path} is not written: {without}")
         return
-    files.write(path, f"{alone(svg)}\n", over=True)
+    files.write(path, f"{standalone_svg(svg)}\n", over=True)
     note(f"wrote {path}")
 
 

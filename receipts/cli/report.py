@@ -104,7 +104,7 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
     from receipts.publish.report.basis import parquet
     from receipts.publish.report.collect import collect_with_basis
     from receipts.publish.report.render import render, render_first
-    from receipts.publish.report.week import asked, moment
+    from receipts.questions.week.interval import asked, moment
 
     if form is not None and session.as_json:
         raise UsageError("--first-screen and --json both print; leave one out")
@@ -131,7 +131,7 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
     from receipts.publish.report.basis import parquet
     from receipts.publish.report.collect import collect_with_basis
     from receipts.publish.report.render import render
-    from receipts.publish.report.week import Week, asked, moment
+    from receipts.questions.week.interval import Week, asked, moment
 
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
@@ -186,7 +186,7 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
     """
     from receipts.publish.report.claim import claim, page
     from receipts.publish.report.render import files
-    from receipts.publish.report.week import moment
+    from receipts.questions.week.interval import moment
 
     data = claim(session.store, claim_id, session.rulebook, moment(as_of))
     written = files(page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports)

@@ -178,7 +178,7 @@ def _elsewhere() -> Answer:
 
 
 def _print_flushed(item: Flushed) -> None:
-    from receipts.publish.submissions import outcome
+    from receipts.publish.verdict import outcome
 
     if item.outcome.error is not None:
         output.refuse(item.outcome.error)
@@ -260,7 +260,7 @@ def submit(
     document was refused (all others are stored), 4 the store failed. If the store's server does not answer, the
     documents are kept on this machine until receipts flush stores them (exit code 4).
     """
-    from receipts.publish.submissions import SubmitSum, outcome
+    from receipts.publish.verdict import SubmitSum, outcome
     from receipts.receipt.load import documents, is_many
     from receipts.workflows.submit import exit_code, submit
 
@@ -363,7 +363,7 @@ def _amended(
     """
     from receipts.base.errors import UsageError
     from receipts.ingest import Options, read_settings
-    from receipts.publish.submissions import added
+    from receipts.publish.verdict import added
     from receipts.receipt.load import is_many
     from receipts.workflows.evidence import amended
 
@@ -404,6 +404,6 @@ def _total(files: Sequence[str]) -> int | None:
 def _submission_data(item: Submission) -> dict[str, object]:
     if item.submitted is None:
         return {"source": item.source, "error": str(item.error)}
-    from receipts.publish.submissions import as_data
+    from receipts.publish.verdict import submission_json
 
-    return {"source": item.source, **as_data(item.submitted)}
+    return {"source": item.source, **submission_json(item.submitted)}

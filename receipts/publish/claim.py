@@ -1,4 +1,8 @@
-"""The page of a claim: its status with the reason, what rules found, with what it would hold, and its past."""
+"""The page of a claim, and the decisions on receipts.
+
+A claim shows its status with the reason, what rules found, what it would hold with, and its past. Decisions are a
+section wherever a receipt is quoted that one was made on.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.publish.decisions import decisions
-from receipts.publish.findings import entries
-from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, sections_of, table_of
+from receipts.publish.offenses import entries
+from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, points_of, sections_of, table_of
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ClaimVerdict
     from receipts.questions.claims.stored import ClaimHistory, Impact
+    from receipts.store import Decision
+
+
+DECIDED_TITLE = "Decided"
+
+
+def decision_sentence(item: Decision) -> str:
+    """One decision in a line."""
+    who = f" by {item.actor}" if item.actor else ""
+    return f"{item.decision} ({item.at:%Y-%m-%d}{who}): {item.reason}"
+
+
+def decisions(items: Sequence[Decision]) -> Section:
+    """The decisions, oldest first."""
+    return Section(
+        "decided", DECIDED_TITLE, points=points_of((item.receipt[:12], decision_sentence(item)) for item in items)
+    )
+
 
 say = words("claim")
 

@@ -1,6 +1,7 @@
-"""The page of a comparison: the answer, what changed, the effect, what is missing; the rest is folded.
+"""The page of a comparison: the answer in one line, what changed, the effect, what is missing; the rest is folded.
 
-Built once from the verdict; the terminal and Markdown render it. The numbers of a rejected pair are shown as they were
+Built once from the verdict; the terminal and Markdown render it. The answer uses words that need no glossary, and never
+the numbers of a rejected pair: they do not mean what they seem to mean. Below it these numbers are shown as they were
 measured or stated, without the name of an effect.
 """
 
@@ -13,20 +14,152 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes import Member
+from receipts.base import units
 from receipts.judging.rule import Topic
+from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
-from receipts.publish import headline, lacks
-from receipts.publish.decisions import decisions
-from receipts.publish.findings import SHOWN_HELD, decides, entry, grouped, worth_reading
-from receipts.publish.page import Code, Entry, Page, Section, points_of, sections_of, table_of
-from receipts.publish.readings import both, effect_word, ends, ends_of, mixed, named, number, signed
+from receipts.publish import offenses
+from receipts.publish.claim import decisions
+from receipts.publish.offenses import SHOWN_HELD, decides, entry, grouped, on_sides, reason, refusing, worth_reading
+from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
+from receipts.publish.readings import STATED, both, effect_word, ends, ends_of, leaf, mixed, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision
 
+
 say = words("compare")
+
+MOST_MOVED = 3
+MOST_MISSING = 3
+
+
+def answer_line(verdict: Comparison, rules: RuleSet) -> Cell:
+    """Status and reason: the effect of an accepted pair, why a pair is rejected, what an undecided one lacks."""
+    build = {"accepted": _accepted, "rejected": _rejected, "inconclusive": _undecided}[verdict.status]
+    parted = "" if verdict.status == "rejected" else "".join(f" · {text}" for text in stalls(verdict, rules))
+    asked = "".join(f"; {text}" for text in (say("pooled") if verdict.pooled else "", verdict.not_asked) if text)
+    return (marked(verdict.status, say(verdict.status)), f"  {build(verdict, rules)}{parted}{asked}")
+
+
+def stalls(verdict: Comparison, rules: RuleSet) -> list[str]:
+    """Typical step and throughput, where they part."""
+    codes = rules.about(Topic.STALLS)
+    return [item.found for item in verdict.findings if item.code in codes and item.level is Level.SHOWN]
+
+
+def bridge_command(verdict: Comparison, rules: RuleSet) -> str:
+    """The command that leads on where several settings changed; empty elsewhere."""
+    if not any(item.code in rules.about(Topic.AXES) and item.level is Level.ERROR for item in verdict.findings):
+        return ""
+    return f"receipts bridge {verdict.a[0][:12]} {verdict.b[0][:12]}"
+
+
+def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
+    result = verdict.headline
+    if result is None or result.ratio is None:
+        return verdict.effect
+    metric = metrics.get(result.metric)
+    design = result.effect.design
+    in_order = say(design, n=result.effect.sessions) if design in ("turns", "paired", "sessions", "blocked") else ""
+    launches = say("launches", a=len(verdict.a), b=len(verdict.b), design=in_order)
+    low, high = result.effect.low, result.effect.high
+    ends = {"low": _bare(low), "high": _bare(high)} if low is not None and high is not None else None
+    moved = _moved(verdict) or say("repeats")
+    if result.effect.kind == "equivalent":
+        delta = f"{result.effect.delta * 100:g} %"
+        within = say("within", **ends) if ends else ""
+        return say("equivalent", delta=delta, change=change(result), within=within, moved=moved, launches=launches)
+    return say(
+        "rate" if metric.summary == "rate" else "other",
+        metric=metric.title,
+        change=f"{abs(result.ratio - 1) * 100:.1f} %",
+        word=_word(result),
+        interval=say("interval", **ends) if ends else "",
+        moved=moved,
+        launches=launches,
+    )
+
+
+def _word(result: MetricResult) -> str:
+    """Faster or slower of a rate; a time is shorter or longer; all else is more or less."""
+    metric = metrics.get(result.metric)
+    if metric.summary == "step":
+        return "shorter" if (result.ratio or 1.0) < 1.0 else "longer"
+    return effect_word(result)
+
+
+def _rejected(verdict: Comparison, rules: RuleSet) -> str:
+    errors = refusing(verdict, rules)
+    axes = [item for item in errors if item.code in rules.about(Topic.AXES)]
+    if axes and len(verdict.counted) > 1:
+        sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict))
+        return f"{sentence} · {say('next', command=bridge_command(verdict, rules))}"
+    for item in errors:
+        group = [other for other in errors if (other.code, other.found) == (item.code, item.found)]
+        name = f"{item.name.replace('_', ' ')} ({item.code})"
+        return say("offense", name=name, sides=on_sides(group), found=reason(item))
+    return say("left")
+
+
+def _undecided(verdict: Comparison, rules: RuleSet) -> str:
+    result = verdict.headline
+    if result is None or result.ratio is None:
+        first = say("no_number")
+    else:
+        stated = result.a.source in STATED or result.b.source in STATED
+        first = say("stated" if stated else "measured", change=change(result))
+    texts = missing(verdict, rules)
+    if not texts:
+        return f"{first}; {say('effect_open', kind=verdict.effect)}"
+    kept = texts[:MOST_MISSING]
+    if len(texts) > MOST_MISSING:
+        kept.append(say("more_lacks", n=len(texts) - MOST_MISSING))
+    return f"{first}; {say('lacks', missing=', '.join(kept))}"
+
+
+def missing(verdict: Comparison, rules: RuleSet) -> list[str]:
+    """What would decide an open comparison, each with its rule: settings, evidence, launches."""
+    unknown = rules.about(Topic.UNKNOWN)
+    texts = []
+    paths = [item.path for gap in verdict.difference.unknown for item in gap.members]
+    if paths:
+        texts.append(say("unknown_settings", n=len(paths), first=leaf(paths[0])))
+    findings = (item for item in worth_reading(verdict, rules) if item.code not in unknown)
+    groups = grouped(item for item in findings if decides(item, verdict, rules))
+    result = verdict.headline
+    if result is not None and result.effect.needed and not groups.at(Level.OPEN):
+        texts.append(say("needed", n=result.effect.needed))
+    return texts + [str(item) for item in offenses.weighed_lacks(groups)]
+
+
+def change(result: MetricResult) -> str:
+    """The change of the headline, to a tenth of a percent."""
+    return units.change(result.ratio or 1.0)
+
+
+def _bare(ratio: float) -> str:
+    return f"{abs(ratio - 1) * 100:.1f}" if ratio >= 1 else f"−{abs(ratio - 1) * 100:.1f}"
+
+
+def _moved(verdict: Comparison) -> str:
+    """The settings that count, with both values; a few of many."""
+    counted = set(verdict.counted)
+    changes = [item for item in verdict.difference.changed if item.axis in counted]
+    members = [member for item in changes for member in item.members]
+    shown = [_move(member, alone=len(members) == 1) for member in members[:MOST_MOVED]]
+    return ", ".join([*shown, "…"] if len(members) > MOST_MOVED else shown)
+
+
+def _move(member: Member, *, alone: bool) -> str:
+    a, b = ends_of(member)
+    if alone:
+        # Two words speak for themselves, as in sdpa_math → sdpa_flash; numbers and switches do not.
+        named = all("_" in text and not text[0].isdigit() for text in (a, b))
+        return f"{a} → {b}" if named else f"{leaf(member.path)} {a} → {b}"
+    return f"{leaf(member.path)} {a}→{b}"
+
 
 FEW_UNSTATED: Final = 8  # settings of which no side states one
 
@@ -46,12 +179,12 @@ def page(
     ``regimes`` are what the sides say of how they were measured: its name, then the value of either.
     ``deciding`` is the command that would decide an inconclusive pair, ``reproduced`` who else came to a side's value.
     """
-    bridge = headline.bridge(verdict, rules)
+    bridge = bridge_command(verdict, rules)
     steps = ((bridge, say("bridge")), (deciding, say("decides")))
     regime = table_of(say("regime"), "leaf | A | B", ((Code(name), a, b) for name, a, b in regimes))
     return Page(
         title=f"{verdict.label_a} → {verdict.label_b}",
-        headline=headline.answer(verdict, rules),
+        headline=answer_line(verdict, rules),
         facts=(*_facts(verdict), *(("", (f"{side} {who}",)) for side, who in reproduced.items())),
         next=tuple(step for step in steps if step[0]),
         sections=sections_of(
@@ -223,11 +356,11 @@ def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[Section]:
     title = say("errors" if verdict.status == "rejected" else "against")
     yield Section("errors", title, entries=tuple(_error(group, rules) for group in part.at(Level.ERROR)))
     opened = part.at(Level.OPEN) if verdict.status != "rejected" else ()
-    yield Section("missing", say("missing"), points=tuple(lacks.remedies(opened)))
+    yield Section("missing", say("missing"), points=tuple(offenses.remedies(opened)))
     beside = [item for item in findings if item.level is Level.ERROR and not decides(item, verdict, rules)]
     others = tuple(entry(group, sides=True) for group in grouped(beside).judged)
     yield Section("beside", say("beside"), entries=others, fold=say("beside_fold", n=len(others)))
-    yield from lacks.details(groups.shown, findings, sides=True)
+    yield from offenses.finding_sections(groups.shown, findings, sides=True)
 
 
 def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:

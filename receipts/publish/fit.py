@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from receipts.base.units import counted, decimal_bytes
 from receipts.estimate.surface import SurfaceName
 from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
-from receipts.publish.pictures.geometry import SIGNS, Bar, BarPart, geometry, text_bar
+from receipts.publish.pictures.memory_bars import SIGNS, Bar, BarPart, geometry, text_bar
 from receipts.publish.text import amount
 from receipts.questions.fit import MemoryEstimate, compared, growth
 

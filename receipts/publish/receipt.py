@@ -1,37 +1,163 @@
-"""The page of one receipt: its verdict first, the five answers, what was measured, why it failed, what is missing."""
+"""The page of one receipt: its verdict first, the five answers, what was measured, why it failed, what is missing.
+
+Memory is a sentence a phase and a table of chips. The origin of a leaf is a file and its line, the job, a probe, a
+person, a page, or a witness.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts import metrics
 from receipts.base.units import amount
+from receipts.ingest.leaves import parts
 from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
-from receipts.publish import lacks
-from receipts.publish.check import fallen, grade, offense, status
-from receipts.publish.chips import memory
-from receipts.publish.decisions import decisions
-from receipts.publish.findings import Grouped, entry, grouped
-from receipts.publish.origins import Origins
-from receipts.publish.origins import section as witnessed_path
-from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_rows, points_of, sections_of, table_of
+from receipts.publish import offenses
+from receipts.publish.claim import decisions
+from receipts.publish.offenses import Grouped, entry, grouped
+from receipts.publish.page import (
+    Cell,
+    Page,
+    Section,
+    Table,
+    lines_of,
+    marked,
+    named_rows,
+    points_of,
+    sections_of,
+    table_of,
+)
 from receipts.publish.readings import leaf, named, number
 from receipts.publish.setting import how_measured, regime, setting
+from receipts.publish.text import gib
 from receipts.publish.text import number as number_of
+from receipts.publish.verdict import fallen, grade, offense, status
 from receipts.publish.words import words
+from receipts.receipt.parse import intact
+from receipts.receipt.route import WITNESSED
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.judging.facts import Facts
+    from receipts.metrics.chips import Account, Chip
     from receipts.questions.answers import Answers
     from receipts.questions.regime import StepWork
     from receipts.receipt import Parsed
     from receipts.store import Decision
 
+
 say = words("receipt")
+
+MOST_ROWS = 64  # of chips and phases, before a table shows one phase
+FEW_ROWS = 16
+
+
+def memory(parsed: Parsed, *, folded: bool) -> Section:
+    """The section; empty for a receipt that states no memory. Of many chips it shows the fullest or the tightest."""
+    from receipts.metrics.chips import account
+
+    whole = account(parsed)
+    chips = {item.chip for phase in whole.phases for item in phase.chips}
+    several = any(len(phase.chips) > 1 for phase in whole.phases)
+    shown = [item for phase in whole.phases for item in phase.chips]
+    fullest = whole.worst("peak") or whole.worst("used")
+    if len(shown) > MOST_ROWS and fullest is not None:
+        shown = list(fullest.chips)
+    sentences = list(_sentences(whole, several=several))
+    if len(shown) > MOST_ROWS:
+        sentences.append(say("tightest", few=FEW_ROWS, n=len(shown)))
+        shown = sorted(shown, key=_by_headroom)[:FEW_ROWS]
+    after = (say("every_chip", source=parsed.source),) if several else ()
+    table = _table(shown, after)
+    fold = say("memory_fold", n=len(chips)) if folded else ""
+    return Section("memory", say("memory"), tuple(sentences), tables=(table,) if shown else (), fold=fold)
+
+
+def _sentences(whole: Account, *, several: bool) -> Iterator[str]:
+    from receipts.metrics.chips import words
+
+    fullest = whole.worst("peak") or whole.worst("used")
+    if several:
+        yield from ((words.sentence if phase is fullest else words.brief)(phase) for phase in whole.phases)
+    else:
+        yield from (fault for phase in whole.phases for fault in words.faults(phase))
+    if text := words.aggregate(whole):
+        yield text
+
+
+def _by_headroom(item: Chip) -> tuple[float, int, int]:
+    return (item.left if item.left is not None else 1.0), -(item.peak or item.used or 0), item.chip
+
+
+def _table(chips: Sequence[Chip], after: tuple[str, ...]) -> Table:
+    header = (
+        "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
+        " | #step ^4"
+    )
+    rows = (
+        (
+            str(item.chip),
+            item.phase,
+            *map(gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
+            f"{item.step:,}" if item.step is not None else "~",
+        )
+        for item in chips
+    )
+    return table_of("Memory by chip", header, rows, after)
+
+
+class Origins:
+    """The origin of every leaf of one receipt, in words."""
+
+    def __init__(self, parsed: Parsed) -> None:
+        run, self._of = parsed.receipt.run, dict[str, str]()
+        if run.provenance != "measured":
+            self._else: str = run.provenance
+            return
+        if run.recorded is None or not intact(parsed):
+            self._else = say("origin_typed") if run.recorded is None else say("origin_edited")
+            return
+        sources = run.recorded.sources
+        self._else = say("origin_stated" if run.recorded.by == "ingest" and sources is None else "origin_job")
+        for file in parsed.receipt.evidence or ():
+            for path, where in (file.read or {}).items():
+                self._of.setdefault(path, say("origin_read", file=file.uri or file.kind, where=where))
+        named = {"caller": say("origin_job"), "recorder": say("origin_recorder")}
+        for path, name in (sources or {}).items():
+            known = {} if path.endswith(".*") else self._of  # of a map's entries a file shows few
+            who = named.get(name) or say("origin_probe", name=name)
+            self._of[path] = known.get(path) or who
+            self._of.setdefault(f"notes.{name}", who)
+        held = (parsed.receipt.notes or {}).get("ingest.stated_by_user")
+        self._of |= dict.fromkeys(held if isinstance(held, tuple) else (), say("origin_stated"))
+
+    def of(self, path: str) -> str:
+        """Where the leaf comes from."""
+        known = self._of
+        return known.get(path) or known.get(path.partition("[")[0]) or known.get(f"{parts(path)[0]}.*") or self._else
+
+
+def origins_section(parsed: Parsed, borrowed: Mapping[str, str]) -> Section:
+    """What was seen of the path, each with its origin; ``lent`` are leaves by the witness that lends them."""
+    origins = Origins(parsed)
+    rows = [
+        (
+            leaf(path),
+            _short(value),
+            say("origin_lent", id=borrowed[path][:12]) if path in borrowed else origins.of(path),
+        )
+        for path, value in parsed.stated.items()
+        if path.startswith(f"{WITNESSED}.")
+    ]
+    return Section("origins", say("origins"), tables=(table_of("", "path | value | from", rows),))
+
+
+def _short(value: object) -> str:
+    return (", ".join(map(str, value)) if isinstance(value, list) else str(value))[:60]
+
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
 LONGEST_VALUE = 200
@@ -71,12 +197,12 @@ def page(item: Shown, *, stated: bool = False) -> Page:
             Section("answers", "", tables=(named_rows(item.answers.rows()),)),
             _measured(launch, item.work),
             *([_failure(item.parsed)] if failed else []),
-            witnessed_path(seen.parsed, seen.borrowed.by),
+            origins_section(seen.parsed, seen.borrowed.by),
             memory(item.parsed, folded=not failed and item.verdict.status != "invalid"),
             Section("facts", say("facts"), tables=(table_of("", "leaf | value | from", rows),)),
             Section("errors", say("errors"), entries=tuple(map(entry, groups.at(Level.ERROR)))),
-            Section("missing", say("missing"), points=tuple(lacks.remedies(groups.at(Level.OPEN)))),
-            *lacks.details(groups.shown, item.verdict.findings),
+            Section("missing", say("missing"), points=tuple(offenses.remedies(groups.at(Level.OPEN)))),
+            *offenses.finding_sections(groups.shown, item.verdict.findings),
             decisions(item.decisions),
         ),
         foot=(("", status(item.verdict)),),
@@ -97,9 +223,9 @@ def _headline(item: Shown, launch: Launch, groups: Grouped) -> Cell:
         parts += offense(errors)
     else:
         parts = parts or [_numbers(launch)]
-        missing = lacks.weighed(groups)
+        missing = offenses.weighed_lacks(groups)
         if missing and verdict != "valid":
-            parts.append(lacks.sentence(missing, item.parsed.source))
+            parts.append(offenses.lacks_sentence(missing, item.parsed.source))
     return (marked(verdict, say(verdict)), f"  {'; '.join(parts)}")
 
 

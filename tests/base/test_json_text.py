@@ -9,8 +9,8 @@ import pytest
 from receipts.base.errors import InputError, ReceiptsError, UsageError
 from receipts.base.untrusted_text import parse_json
 from receipts.plugins.exchange import table
+from receipts.plugins.serve import operation
 from receipts.plugins.study.experiment import FILE, read_experiment
-from receipts.serve import cursor
 
 DEEP = "[" * 100_000
 
@@ -26,7 +26,7 @@ def test_a_plan_or_cursor_that_nests_too_deep_is_refused(tmp_path: Path) -> None
     with pytest.raises(InputError, match="nests too deep"):
         read_experiment(tmp_path)
     with pytest.raises(UsageError, match="no cursor"):
-        cursor.read("W1tb" * 25_000)
+        operation.read_cursor("W1tb" * 25_000)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison, Level
 from receipts.metrics import Launch, get
-from receipts.publish.headline import answer
+from receipts.publish.comparison import answer_line
 from receipts.questions.gate import required
 from receipts.receipt import Parsed
 
@@ -39,7 +39,7 @@ def ratios(verdict: Comparison) -> dict[str, float]:
 
 
 def first_line(verdict: Comparison) -> str:
-    return "".join(map(str, answer(verdict, rule_cases.rulebook().rules)))
+    return "".join(map(str, answer_line(verdict, rule_cases.rulebook().rules)))
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ from receipts.judging.comparison import compare
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.report.reuse import may_reuse, without_asking
 from receipts.questions.answers import answers
 from receipts.questions.claims.judgment import waits
 from receipts.questions.neighbours import reasons
 from receipts.questions.plan import layout_problems
+from receipts.questions.week.reader import may_reuse, without_asking
 
 ENGINE = Path(receipts.__file__).parent
 CODE = re.compile(r"[RCK][1-4]\d\d")

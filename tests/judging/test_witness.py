@@ -20,7 +20,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.judging.witness import RECOMPUTE, lend
-from receipts.publish.report.reader import ReportReader
+from receipts.questions.week.reader import ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.database import reading

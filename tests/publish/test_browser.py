@@ -16,7 +16,7 @@ from browser import WCAG, Watched, faults, overflow, renamed, watched
 from receipts.cli import main
 from receipts.publish.report.collect import collect
 from receipts.publish.report.render import render
-from receipts.publish.report.week import Week, moment
+from receipts.questions.week.interval import Week, moment
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ import pytest
 
 import rule_cases
 from command_line import Shell
+from receipts.publish import terminal
 from receipts.publish.page import Column
-from receipts.publish.render import layout
 
 pytestmark = pytest.mark.slow
 
@@ -125,28 +125,28 @@ ROWS = [("58d6e640e5c2", "valid", "11,499", "nvidia-megatron", "a label that goe
 
 @pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 140])
 def test_a_table_is_never_wider_than_the_terminal(width: int) -> None:
-    where = layout.fit(COLUMNS, ROWS, width)
+    where = terminal.fit_table(COLUMNS, ROWS, width)
     assert where is not None
     assert 2 + sum(where.sizes) + 2 * (len(where.sizes) - 1) <= width
-    (line,) = layout.lines(ROWS[0], where, COLUMNS)
+    (line,) = terminal.table_lines(ROWS[0], where, COLUMNS)
     assert line[0][1] == "58d6e640e5c2"
     assert line[1][1] == "valid"
 
 
 def test_columns_are_dropped_by_rank() -> None:
-    dropped = [layout.fit(COLUMNS, ROWS, width) for width in (140, 60, 45)]
+    dropped = [terminal.fit_table(COLUMNS, ROWS, width) for width in (140, 60, 45)]
     assert [where and where.dropped for where in dropped] == [(), ("lane",), ("rate tokens/s", "lane")]
 
 
 def test_a_table_whose_ids_do_not_fit_is_no_table() -> None:
-    assert layout.fit(COLUMNS, ROWS, 30) is None
+    assert terminal.fit_table(COLUMNS, ROWS, 30) is None
 
 
 def test_a_pipe_gets_every_column_whole() -> None:
-    where = layout.fit(COLUMNS, ROWS, None)
+    where = terminal.fit_table(COLUMNS, ROWS, None)
     assert where is not None
     assert where.dropped == ()
-    assert layout.lines(ROWS[0], where, COLUMNS).__next__()[-1][1] == ROWS[0][-1]
+    assert terminal.table_lines(ROWS[0], where, COLUMNS).__next__()[-1][1] == ROWS[0][-1]
 
 
 def test_the_two_values_beside_a_change_divide_to_it_to_the_last_digit_shown(shell: Shell) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from receipts.base.units import GIB
-from receipts.publish.pictures.colours import CATEGORIES, INK, PAPER, contrast, ink_on
-from receipts.publish.pictures.heat import Heat
-from receipts.publish.pictures.layout import ChipLayout, layout
-from receipts.publish.pictures.terminal import lines
+from receipts.publish.chip_map import lines
+from receipts.publish.pictures.svg import CATEGORIES, INK, PAPER, contrast, ink_on
+from receipts.publish.pictures.topology import ChipLayout, Heat, layout
 
 
 def place(made: ChipLayout, chip: int) -> tuple[int, int, int]:

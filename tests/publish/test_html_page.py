@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from receipts.publish.html import document, html
 from receipts.publish.page import Badge, Code, Column, Entry, Link, Mark, Page, Section, Table, row
-from receipts.publish.render.html import document, html
-from receipts.publish.render.terminal import Terminal
+from receipts.publish.terminal import Terminal
 
 ATTACK = "<script>alert(1)</script>'\"&\u202e"
 PAGE = Page(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from receipts.judging.verdict import Finding, Level, Question
-from receipts.publish.lacks import called
+from receipts.publish.offenses import lack_name
 
 STEPS = "measurement.step_durations_seconds"
 
@@ -29,4 +29,4 @@ def _open(name: str, at: str, *, unjudged: bool = False) -> Finding:
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_what_is_missing_is_a_thing_and_no_offense(item: Finding, text: str) -> None:
-    assert called(item) == text
+    assert lack_name(item) == text

@@ -16,10 +16,10 @@ import pytest
 
 import rule_cases
 from receipts.cli import main
-from receipts.publish.lint.expect import ratios
-from receipts.publish.lint.page import page
-from receipts.publish.lint.statement import Statement
-from receipts.publish.render.terminal import Terminal
+from receipts.plugins.lint.expect import ratios
+from receipts.plugins.lint.page import page
+from receipts.plugins.lint.statement import Statement
+from receipts.publish.terminal import Terminal
 from receipts.receipt import Document
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from receipts.base.errors import UsageError
-from receipts.publish.lint import files, prose
-from receipts.publish.lint.page import PageRemark, page
-from receipts.publish.lint.statement import Statement, StatementDraft
+from receipts.plugins.lint import prose, verbs
+from receipts.plugins.lint.page import PageRemark, page
+from receipts.plugins.lint.statement import Statement, StatementDraft
 from work_done import lines_run
 
 
@@ -327,8 +327,8 @@ def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
 def test_a_file_that_is_no_page_by_its_size_is_refused_before_it_is_read(tmp_path: Path) -> None:
     large = tmp_path / "all.md"
     with large.open("wb") as stream:
-        stream.truncate(files.LARGEST_FILE + 1)
-    (source,) = files.pages([str(large)])
+        stream.truncate(verbs.LARGEST_FILE + 1)
+    (source,) = verbs.source_files([str(large)])
     with pytest.raises(UsageError, match=r"all\.md: it has more than 64 MiB"):
         next(iter(source.open_lines()))
 

@@ -13,7 +13,7 @@ import rule_cases as cases
 import section_store as week
 from receipts import metrics
 from receipts.cli import main
-from receipts.publish.lint.prose import sentence_at
+from receipts.plugins.lint.prose import sentence_at
 from receipts.store import Store, open_store
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.lint.check import Checker
-from receipts.publish.lint.files import pages
-from receipts.publish.lint.page import page
+from receipts.plugins.lint.check import Checker
+from receipts.plugins.lint.page import page
+from receipts.plugins.lint.verbs import source_files
 
 TIERING = Path(__file__).resolve().parents[3] / "shared/cases/published/tables/maxtext-tiering.md"
 STEP = (
@@ -21,7 +21,7 @@ STEP = (
 def linted(file: Path) -> list[tuple[int, str]]:
     """Line and finding of every refuted statement; no store is opened for one."""
     checker = Checker(Rulebook(), lambda: pytest.fail("no statement names a receipt"))
-    results = [checker.check(item) for one in pages([str(file)]) for item in page(one.open_lines, one.name)]
+    results = [checker.check(item) for one in source_files([str(file)]) for item in page(one.open_lines, one.name)]
     return [(item.place[1], f"{item.code} {item.found}") for item in results if item.state == "refuted"]
 
 

@@ -13,12 +13,12 @@ from receipts.plugins.exchange.notebook import ImportedTable, Unread
 from receipts.plugins.exchange.pages import store as store_page
 from receipts.plugins.exchange.pages import table as table_page
 from receipts.plugins.exchange.store_import import ImportedStore
+from receipts.publish.html import html
+from receipts.publish.ingested import merged, recovered
 from receipts.publish.integrity import audited, flipped, rejudged, verified
+from receipts.publish.markdown import markdown
 from receipts.publish.page import Page
-from receipts.publish.recorded import merged, recovered
-from receipts.publish.render.html import html
-from receipts.publish.render.markdown import markdown
-from receipts.publish.render.terminal import Terminal
+from receipts.publish.terminal import Terminal
 from receipts.workflows.audit import Audit, Fault
 from receipts.workflows.evidence import Checked, Verified
 from receipts.workflows.revalidate import FindingChange, Rejudged, Tally

@@ -14,11 +14,10 @@ import pytest
 
 from receipts.base.units import GIB
 from receipts.plugins.study import waterfall
-from receipts.publish.pictures import forest, maps, sequence, steps, weeks
-from receipts.publish.pictures.colours import contrast
-from receipts.publish.pictures.heat import Heat
-from receipts.publish.pictures.layout import layout
-from receipts.publish.pictures.marks import MARKS, VARIABLES
+from receipts.publish.pictures import forest, topology
+from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
+from receipts.publish.pictures.topology import Heat, layout
+from receipts.publish.report import over_sequence, over_weeks, step_times
 
 pytestmark = pytest.mark.slow
 
@@ -26,19 +25,19 @@ HOSTILE = "<script>alert(1)</script>\u202e\x00\ud800\ufffe שלום 訓練 $x^2$
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def over_sequence(label: str = "dense", name: str = "p1") -> str | None:
+def sequence_picture(label: str = "dense", name: str = "p1") -> str | None:
     points = [
-        sequence.SequencePoint(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
-        sequence.SequencePoint(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
-        sequence.SequencePoint("sparse", 4096, 9_000.0, None, False),
+        over_sequence.SequencePoint(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
+        over_sequence.SequencePoint(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
+        over_sequence.SequencePoint("sparse", 4096, 9_000.0, None, False),
     ]
-    return sequence.picture(points, name=name, title=label)
+    return over_sequence.picture(points, name=name, title=label)
 
 
-def over_weeks(label: str = "dense", name: str = "p2") -> str | None:
-    changes = (weeks.FrontierChange(1, 0, 10_000.0, 0.2), weeks.FrontierChange(2, 2, 11_000.0, 0.22))
-    course = weeks.FrontierCourse(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
-    return weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
+def weeks_picture(label: str = "dense", name: str = "p2") -> str | None:
+    changes = (over_weeks.FrontierChange(1, 0, 10_000.0, 0.2), over_weeks.FrontierChange(2, 2, 11_000.0, 0.22))
+    course = over_weeks.FrontierCourse(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
+    return over_weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
 
 
 def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
@@ -48,7 +47,7 @@ def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: i
     leaders = frozenset(chip for chip, share in shares.items() if share == max(shares.values()))
     place = layout(range(chips), count=chips, hosts=hosts)
     one = Heat(place, values, f"{label}, GiB", "", limits=limits, leaders=leaders, thin=frozenset({0}))
-    return maps.picture([one], name=name, title=label)
+    return topology.picture([one], name=name, title=label)
 
 
 def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
@@ -59,13 +58,15 @@ def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
     return forest.picture(found, name=name, title=label)
 
 
-def launch(side: str, middle: float, steady: bool = True) -> steps.LaunchSteps:
-    spread = tuple(middle * (0.9 + share / 5) for share in steps.SHARES)
-    return steps.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
+def launch(side: str, middle: float, steady: bool = True) -> step_times.LaunchSteps:
+    spread = tuple(middle * (0.9 + share / 5) for share in step_times.SHARES)
+    return step_times.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
 
 
-def step_times(label: str = "pair", name: str = "p4") -> str | None:
-    return steps.picture([launch("A", 0.020), launch("B", 0.018), launch("B", 0.0181, False)], name=name, title=label)
+def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
+    return step_times.picture(
+        [launch("A", 0.020), launch("B", 0.018), launch("B", 0.0181, False)], name=name, title=label
+    )
 
 
 def bridge(label: str = "bridge", name: str = "p5") -> str | None:
@@ -76,11 +77,11 @@ def bridge(label: str = "bridge", name: str = "p5") -> str | None:
 
 Draws = Callable[..., str | None]
 ALL: dict[str, Draws] = {
-    "sequence": over_sequence,
-    "weeks": over_weeks,
+    "sequence": sequence_picture,
+    "weeks": weeks_picture,
     "maps": memory,
     "forest": effects,
-    "steps": step_times,
+    "steps": steps_picture,
     "waterfall": bridge,
 }
 every = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
@@ -102,7 +103,7 @@ def test_the_same_values_give_the_same_bytes(draw: Draws) -> None:
 
 
 def test_another_process_draws_the_same_bytes() -> None:
-    code = "import test_pictures as t; print(t.memory() + t.over_weeks() + t.over_sequence(), end='')"
+    code = "import test_pictures as t; print(t.memory() + t.weeks_picture() + t.sequence_picture(), end='')"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
         capture_output=True,
@@ -110,7 +111,7 @@ def test_another_process_draws_the_same_bytes() -> None:
         check=True,
         env={"PYTHONHASHSEED": "7"},
     )
-    assert done.stdout == made(memory) + made(over_weeks) + made(over_sequence)
+    assert done.stdout == made(memory) + made(weeks_picture) + made(sequence_picture)
 
 
 @every
@@ -176,11 +177,11 @@ def test_series_differ_without_colour() -> None:
 @pytest.mark.parametrize(
     ("draw", "units"),
     [
-        (over_sequence, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
-        (over_weeks, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
+        (sequence_picture, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
+        (weeks_picture, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
         (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
         (effects, {"change of B against A, %; the band is ±δ", "+10.00 % (+8.00 to +12.00)"}),
-        (step_times, {"step time, ms", "steps kept", "A 1", "B 2"}),
+        (steps_picture, {"step time, ms", "steps kept", "A 1", "B 2"}),
         (bridge, {"change of tokens/s against A, % (log scale)", "+25.00 %", "−20.00 %"}),
     ],
 )
@@ -189,24 +190,24 @@ def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
 
 
 def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
-    assert any("(axis from 9,500)" in text or "(axis from 9,000)" in text for text in texts(made(over_weeks)))
-    assert "0" in texts(made(over_sequence))
+    assert any("(axis from 9,500)" in text or "(axis from 9,000)" in text for text in texts(made(weeks_picture)))
+    assert "0" in texts(made(sequence_picture))
 
 
 def test_what_is_stated_only_is_hollow() -> None:
     lengths = ((1024, True), (2048, False), (4096, True))
-    points = [sequence.SequencePoint("a", length, 10.0, None, proven) for length, proven in lengths]
-    svg = sequence.picture(points, name="p", title="t")
+    points = [over_sequence.SequencePoint("a", length, 10.0, None, proven) for length, proven in lengths]
+    svg = over_sequence.picture(points, name="p", title="t")
     assert svg is not None
     fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
     assert sorted(fills) == ["--mark-1"] * 3 + ["--paper"]  # one is the legend's
 
 
 def test_ceilings_have_a_bar_and_intervals_feet() -> None:
-    bare = [sequence.SequencePoint("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
+    bare = [over_sequence.SequencePoint("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
 
-    def lines(points: list[sequence.SequencePoint]) -> int:
-        return (sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
+    def lines(points: list[over_sequence.SequencePoint]) -> int:
+        return (over_sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
 
     plain = lines(bare)
     assert lines([replace(bare[0], grade="peak"), *bare[1:]]) == plain
@@ -215,22 +216,22 @@ def test_ceilings_have_a_bar_and_intervals_feet() -> None:
 
 
 def test_no_more_series_are_drawn_than_can_be_told_apart() -> None:
-    points = [sequence.SequencePoint(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
-    drawn, names = sequence.shown([*points, sequence.SequencePoint("s13", 2048, 9.0, None, True)])
+    points = [over_sequence.SequencePoint(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
+    drawn, names = over_sequence.shown_points([*points, over_sequence.SequencePoint("s13", 2048, 9.0, None, True)])
     assert len(names) == len(MARKS)
     assert "s13" in names
     assert {item.series for item in drawn} == set(names)
 
 
 def test_nothing_to_draw_is_no_picture() -> None:
-    point = sequence.SequencePoint("a", 1024, 10.0, None, True)
-    assert sequence.picture([], name="p", title="t") is None
-    assert sequence.picture([point], name="p", title="t") is None
-    assert sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
-    assert weeks.picture([], [], name="p", title="t") is None
-    one = weeks.FrontierCourse("a", (weeks.FrontierChange(1, 0, 1.0, None),))
-    assert weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
-    assert steps.picture([launch("A", 1.0)], name="p", title="t") is None
+    point = over_sequence.SequencePoint("a", 1024, 10.0, None, True)
+    assert over_sequence.picture([], name="p", title="t") is None
+    assert over_sequence.picture([point], name="p", title="t") is None
+    assert over_sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
+    assert over_weeks.picture([], [], name="p", title="t") is None
+    one = over_weeks.FrontierCourse("a", (over_weeks.FrontierChange(1, 0, 1.0, None),))
+    assert over_weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
+    assert step_times.picture([launch("A", 1.0)], name="p", title="t") is None
     total = waterfall.WaterfallHop("B against A", 0.0)
     assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
 
@@ -270,7 +271,7 @@ def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> N
 
 
 def test_steps_without_a_steady_segment_are_marked() -> None:
-    assert [text for text in texts(made(step_times)) if "of 300" in text] == [
+    assert [text for text in texts(made(steps_picture)) if "of 300" in text] == [
         "290 of 300",
         "290 of 300",
         "290 of 300 ?",
@@ -279,15 +280,15 @@ def test_steps_without_a_steady_segment_are_marked() -> None:
 
 @pytest.mark.parametrize(("seconds", "unit"), [(2.5, "s"), (0.25, "ms"), (2.5e-5, "µs"), (2.5e-9, "µs")])
 def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None:
-    svg = steps.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
+    svg = step_times.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
     assert svg is not None
     assert f"step time, {unit}" in texts(svg)
 
 
 def test_equal_numbers_are_no_error() -> None:
-    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(steps.SHARES)) for side in "AB"]
-    assert steps.picture(flat, name="p", title="t") is not None
+    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(step_times.SHARES)) for side in "AB"]
+    assert step_times.picture(flat, name="p", title="t") is not None
     hops = [waterfall.WaterfallHop("nothing", 0.0)]
     assert waterfall.picture(hops, waterfall.WaterfallHop("B", 0.0), metric="m", name="p", title="t") is not None
-    same = [sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
-    assert sequence.picture(same, name="p", title="t") is not None
+    same = [over_sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
+    assert over_sequence.picture(same, name="p", title="t") is not None

@@ -7,7 +7,7 @@ from typing import Any
 
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.exchange.published import SubmissionSpread, pair_page, pairs, spreads_page, submissions
-from receipts.publish.render.markdown import markdown
+from receipts.publish.markdown import markdown
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook().lanes.get("mlperf-closed")

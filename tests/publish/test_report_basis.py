@@ -18,7 +18,7 @@ from receipts.publish.report.basis import FILES, Basis, _columns, datasets, parq
 from receipts.publish.report.collect import collect_with_basis
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
-from receipts.publish.report.week import Week
+from receipts.questions.week.interval import Week
 from receipts.store import Store, open_store
 from receipts.workflows.datasets import datasets as exported
 

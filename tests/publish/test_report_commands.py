@@ -14,7 +14,7 @@ import rule_cases as cases
 import section_store as week
 from receipts.cli import main
 from receipts.judging.verdict import Finding, Level, Question, Subject
-from receipts.publish.findings import entries
+from receipts.publish.offenses import entries
 from receipts.publish.page import text as as_text
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store

@@ -18,12 +18,12 @@ import rule_cases as cases
 from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
 from receipts.cli import main
-from receipts.publish.render.html import _broken
+from receipts.publish.html import _broken
 from receipts.publish.report.collect import collect
 from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
-from receipts.publish.report.week import Week, moment
 from receipts.publish.text import cell, change, gib, number, percent, plain, span
+from receipts.questions.week.interval import Week, moment
 
 pytestmark = pytest.mark.slow
 

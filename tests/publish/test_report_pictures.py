@@ -16,11 +16,11 @@ import rule_cases as cases
 from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
+from receipts.publish.report import chips, over_sequence, over_weeks, step_times
 from receipts.publish.report.collect import collect
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.pictures import chips, over_sequence, over_weeks, step_times
-from receipts.publish.report.reader import Item, ReportReader
-from receipts.publish.report.week import Week, moment
+from receipts.questions.week.interval import Week, moment
+from receipts.questions.week.reader import Item, ReportReader
 from receipts.receipt import Document, Parsed
 from receipts.store import Entry, Store, open_store
 from receipts.workflows.submit import submit

@@ -289,7 +289,7 @@ def test_the_regime_follows_from_what_is_stated(
 
 
 def _judged(store: Store) -> Any:
-    from receipts.publish.report.reader import ReportReader
+    from receipts.questions.week.reader import ReportReader
 
     reader = ReportReader(store, cases.rulebook(), week.AS_OF, (), week.MONDAY)
     (row,) = reader.rows

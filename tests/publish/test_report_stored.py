@@ -23,11 +23,10 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
 from receipts.publish.report.collect import collect
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.neighbours import Configurations
-from receipts.publish.report.reader import ReportReader
-from receipts.publish.report.reuse import may_reuse, without_asking
-from receipts.publish.report.sections.memory import left_of
-from receipts.publish.report.week import TimeRange, Week, asked, moment
+from receipts.questions.week.interval import TimeRange, Week, asked, moment
+from receipts.questions.week.links import Configurations
+from receipts.questions.week.memory import left_of
+from receipts.questions.week.reader import ReportReader, may_reuse, without_asking
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit
@@ -170,7 +169,7 @@ def test_a_verdict_that_was_stored_by_another_judge_is_given_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = week.fill(tmp_path / "store.sqlite", week.launches("a", 1))
-    monkeypatch.setattr("receipts.publish.report.reader.VERSION", "2")
+    monkeypatch.setattr("receipts.questions.week.reader.VERSION", "2")
     made = ReportReader(store, BOOK, EVER)
     made.items(made.rows)
     assert made.judged == 1

@@ -16,18 +16,16 @@ import rule_cases as cases
 import section_store as section
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
+from receipts.publish.report import failures
 from receipts.publish.report.collect import collect
-from receipts.publish.report.cut import Cut
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.links import ComparedPair, Links
-from receipts.publish.report.neighbours import NEAREST, Configurations, Neighbours
 from receipts.publish.report.pairs import _judged
-from receipts.publish.report.reader import ReportReader
-from receipts.publish.report.ref import refs_in
 from receipts.publish.report.render import render
-from receipts.publish.report.sections import failures
-from receipts.publish.report.sections.offenses import offenses
-from receipts.publish.report.week import Week, asked, moment
+from receipts.questions.week.interval import Week, asked, moment
+from receipts.questions.week.links import NEAREST, ComparedPair, Configurations, Links, Neighbours
+from receipts.questions.week.offenses import offenses
+from receipts.questions.week.reader import ReportReader
+from receipts.questions.week.ref import Cut, refs_in
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -248,7 +246,7 @@ def test_shapes_stand_apart_on_the_frontier(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("column", ["lane", "geometry", "depth", "sequence_length", "chips"])
 def test_what_makes_a_shape_is_never_folded(store: Store, column: str) -> None:
-    from receipts.publish.report.best import shapes
+    from receipts.questions.week.frontier import shapes
 
     rows = [row for row in store.find() if row.outcome == "ok" and row.model == "decoder-4m"]
     other = [row._replace(**{column: "other" if column == "lane" else 7}) for row in rows]

@@ -22,17 +22,17 @@ from receipts.cli.session import Session
 from receipts.judging.claim import claim_from_json
 from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.metrics import get
+from receipts.plugins.lint.check import Checker
 from receipts.plugins.study.chain import Judge
 from receipts.plugins.study.sweep import sweep
-from receipts.publish.lint.check import Checker
-from receipts.publish.report.links import Links
-from receipts.publish.report.reader import ReportReader
-from receipts.publish.report.sections.retest import Retests
+from receipts.publish.report.survival import Retests
 from receipts.questions import noise
 from receipts.questions.claims.judgment import gather as gather_claim
 from receipts.questions.claims.judgment import judge
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
+from receipts.questions.week.links import Links
+from receipts.questions.week.reader import ReportReader
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.stale import LastComparison

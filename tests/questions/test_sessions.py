@@ -14,12 +14,12 @@ import rule_cases as cases
 import section_store as section
 from receipts.api.comparison import compared
 from receipts.judging.verdict import Comparison, LeftOut
-from receipts.publish.headline import answer
+from receipts.publish.comparison import answer_line
 from receipts.publish.page import text
 from receipts.publish.report.collect import collect
-from receipts.publish.report.week import asked
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
+from receipts.questions.week.interval import asked
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 
@@ -84,7 +84,7 @@ def codes(verdict: Comparison) -> set[str]:
 
 
 def first_line(verdict: Comparison) -> str:
-    return text(answer(verdict, cases.rulebook().rules))
+    return text(answer_line(verdict, cases.rulebook().rules))
 
 
 @pytest.mark.parametrize("words", [("label=base", "label=cand"), None])

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 import report_store
-from receipts.serve.cache import Cache
+from receipts.plugins.serve.server import Cache
 from receipts.store.query.reports import store_state
 
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from command_line import Shell
-from receipts.cli.serve import command as serve
+from receipts.plugins.serve.verbs import serve_command as serve
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "serve"

@@ -16,10 +16,10 @@ from starlette.testclient import TestClient
 import report_store
 from receipts.base.environment import read_config
 from receipts.base.errors import UsageError
-from receipts.serve import notices
-from receipts.serve.notices import Notice, Standing, changes, targets
-from receipts.serve.run import with_pages
-from receipts.serve.server import Server
+from receipts.plugins.serve import notices
+from receipts.plugins.serve.notices import Notice, Standing, changes, targets
+from receipts.plugins.serve.run import with_pages
+from receipts.plugins.serve.server import Server
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LEFT = report_store.launches("x", path__witnessed__attention="math", run__started="2026-03-09T09:00:00+00:00")

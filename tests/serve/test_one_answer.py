@@ -15,8 +15,8 @@ import receipts
 import report_store
 from command_line import Shell
 from receipts.base.errors import ReceiptsError
-from receipts.serve.forms import CODE
-from receipts.serve.server import Server
+from receipts.plugins.serve.operation import CODE
+from receipts.plugins.serve.server import Server
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

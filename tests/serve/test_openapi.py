@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance, unsupported_method
 from starlette.testclient import TestClient
 
-from receipts.serve.operations import OPERATIONS
+from receipts.plugins.serve.operations import OPERATIONS
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

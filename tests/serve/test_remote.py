@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 import report_store
 from command_line import Said, Shell
 from receipts.base.errors import UsageError
-from receipts.serve.server import Server
+from receipts.plugins.serve.server import Server
 from receipts.signing.envelope import MEDIA, RECEIPT, signed
 from receipts.signing.key import new_key
 from receipts.store.tokens import Tokens

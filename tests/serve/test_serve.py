@@ -17,10 +17,10 @@ import report_store
 from command_line import Shell
 from receipts.base.errors import StoreError, UsageError
 from receipts.cli import main
-from receipts.serve.limits import Busy, Limits
-from receipts.serve.operations import OPERATIONS
-from receipts.serve.run import ServeOptions, address, is_local, prepared, with_pages
-from receipts.serve.server import AccessDenied, Server, Settings
+from receipts.plugins.serve.guard import Busy, Limits
+from receipts.plugins.serve.operations import OPERATIONS
+from receipts.plugins.serve.run import ServeOptions, address, is_local, prepared, with_pages
+from receipts.plugins.serve.server import AccessDenied, Server, Settings
 from receipts.store import open_store
 from receipts.store.tokens import INCLUDES, Tokens
 
@@ -147,7 +147,7 @@ def test_only_a_proxy_that_is_named_says_who_asks(
 ) -> None:
     import uvicorn
 
-    from receipts.serve.run import serve
+    from receipts.plugins.serve.run import serve
 
     callers = []
     monkeypatch.setattr(Server, "admit", lambda self, caller: callers.append(caller))
@@ -474,23 +474,23 @@ def test_programs_this_site_a_listed_one_and_a_proxy_s_name_may_write(server: Se
 
 def test_an_upload_is_unpacked_in_pieces(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand bytes of every one that came: what is unpacked at once is what is in memory."""
-    from receipts.serve import limits
+    from receipts.plugins.serve import guard
 
     longest = []
-    unpacked = limits._pieces
+    unpacked = guard._pieces
 
     def watched(*given: Any) -> Any:
         for piece in unpacked(*given):
             longest.append(len(piece))
             yield piece
 
-    monkeypatch.setattr(limits, "_pieces", watched)
+    monkeypatch.setattr(guard, "_pieces", watched)
     raw = bytes(20 << 20)
     headers = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
     digest = hashlib.sha256(raw).hexdigest()
     assert client.put(f"/v1/evidence/{digest}", content=gzip.compress(raw), headers=headers).status_code == 201
     assert sum(longest) == len(raw)
-    assert max(longest) <= limits.PIECE
+    assert max(longest) <= guard.PIECE
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 import report_store
 from grid_store import keep
 from line_store import line
+from receipts.plugins.serve import runs
+from receipts.plugins.serve.server import Server
 from receipts.plugins.track.watch import close, watch
-from receipts.serve.pages import trace
-from receipts.serve.server import Server
 from store_receipts import RULEBOOK
 
 pytestmark = pytest.mark.slow
@@ -190,10 +190,10 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
 
 def test_pictures_say_what_they_show() -> None:
     def drawn(seconds: list[float], steady: list[int]) -> str:
-        return trace.picture(seconds, steady, name="t", title="Steps") or ""
+        return runs.steps_picture(seconds, steady, name="t", title="Steps") or ""
 
     assert "5 steps, the slowest 3000 ms; 3 of them are steady" in drawn([2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3])
-    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= trace.MOST + 50
+    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= runs.MAX_POINTS + 50
     assert drawn([1.0], []) == ""
 
 
@@ -205,7 +205,7 @@ def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch
     assert "Runs 2 receipts" in headline("/runs?outcome=oom")
     assert "no receipt meets these conditions" in headline("/runs?q=chips>=9999")
     for page in ("runs", "failures"):
-        monkeypatch.setattr(f"receipts.serve.pages.{page}.ROWS", 1)
+        monkeypatch.setattr(f"receipts.plugins.serve.{page}.ROWS", 1)
     assert "1 of 11 receipts" in headline("/runs")
     assert "1 of the receipts that meet these conditions" in headline("/runs?outcome=oom")
     assert "the newest 1 failed launch of cpu-torch" in headline("/failures")

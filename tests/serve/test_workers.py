@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 
 import report_store
 from receipts.base.errors import NotFound, ReceiptsError
-from receipts.serve.limits import Limits, TooSlow
-from receipts.serve.run import with_pages
-from receipts.serve.server import Server, Settings
-from receipts.serve.workers import Workers
+from receipts.plugins.serve.guard import Limits, TooSlow
+from receipts.plugins.serve.run import with_pages
+from receipts.plugins.serve.server import Server, Settings
+from receipts.plugins.serve.workers import Workers
 
 pytestmark = pytest.mark.slow
 EVERY = report_store.everything()
@@ -119,7 +119,7 @@ def test_a_question_over_its_time_is_told_so_and_others_are_answered(
     asked: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert asked.workers is not None
-    monkeypatch.setattr("receipts.serve.operation.answer_in_one_state", _waits)
+    monkeypatch.setattr("receipts.plugins.serve.operation.answer_in_one_state", _waits)
     with TestClient(with_pages(asked)) as client:
         for path in (f"/v1/compare?a={A}&b={B}", f"/compare?a={A}&b={B}"):
             answer = client.get(path)

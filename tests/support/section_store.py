@@ -14,8 +14,8 @@ from receipts.judging.claim import claim_from_json
 from receipts.publish.report.basis import parquet
 from receipts.publish.report.collect import collect, collect_with_basis
 from receipts.publish.report.data import WeekData
-from receipts.publish.report.week import Week
 from receipts.questions.claims.judgment import gather, judge
+from receipts.questions.week.interval import Week
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store
 from receipts.workflows.submit import submit

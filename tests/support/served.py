@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
 
-    from receipts.serve.server import Server
+    from receipts.plugins.serve.server import Server
     from store_copies import FileCopies
 
 SCOPES = ("submit", "submit:cpu-torch", "read", "decide", "admin")
@@ -31,7 +31,7 @@ def fill(url: str) -> None:
 def server(tmp_path: Path, file_copies: FileCopies) -> Server:
     """A server that everybody on the machine may ask."""
     import rule_cases
-    from receipts.serve.server import Server, Settings
+    from receipts.plugins.serve.server import Server, Settings
     from receipts.store import open_store
 
     url = file_copies.file(tmp_path / "store.sqlite", "served", fill)
@@ -43,7 +43,7 @@ def client(server: Server) -> Iterator[TestClient]:
     """Asks the server."""
     from starlette.testclient import TestClient
 
-    from receipts.serve.run import with_pages
+    from receipts.plugins.serve.run import with_pages
 
     with TestClient(with_pages(server)) as asking:
         yield asking
@@ -54,9 +54,9 @@ def guarded(server: Server) -> Iterator[tuple[TestClient, dict[str, str]]]:
     """The same, asking for tokens, with a token of each scope."""
     from starlette.testclient import TestClient
 
-    from receipts.serve.limits import Limits
-    from receipts.serve.run import with_pages
-    from receipts.serve.server import Server, Settings
+    from receipts.plugins.serve.guard import Limits
+    from receipts.plugins.serve.run import with_pages
+    from receipts.plugins.serve.server import Server, Settings
     from receipts.store.tokens import Tokens
 
     tokens = Tokens(server.opened.database)
@@ -72,7 +72,7 @@ def listening(server: Server) -> Iterator[str]:
     """The URL of the server on a port of this machine."""
     import uvicorn
 
-    from receipts.serve.run import with_pages
+    from receipts.plugins.serve.run import with_pages
 
     running = uvicorn.Server(uvicorn.Config(with_pages(server), port=0, log_level="warning"))
     thread = Thread(target=running.run)

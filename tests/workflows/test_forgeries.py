@@ -22,7 +22,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.side import check_distinct
 from receipts.judging.verdict import ReceiptVerdict
-from receipts.publish.origins import Origins
+from receipts.publish.receipt import Origins
 from receipts.questions.sides import groups
 from receipts.receipt import Document, parse, read
 from receipts.receipt.parse import UNWRITTEN, sealed

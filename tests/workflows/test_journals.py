@@ -13,7 +13,7 @@ from receipts.base.errors import InputError
 from receipts.emit import Recorder
 from receipts.emit.merge import load_part, merge
 from receipts.ingest import Options
-from receipts.publish.origins import Origins
+from receipts.publish.receipt import Origins
 from receipts.receipt import Document, parse, read
 from receipts.receipt.parse import UNWRITTEN, intact, sealed
 from receipts.workflows.evidence import amended, by_digest, verify

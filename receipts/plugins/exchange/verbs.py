@@ -173,7 +173,7 @@ def mlperf(
     Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
     """
     from receipts.plugins.exchange.published import pair_of, pair_page, pairs, spreads_page, submissions
-    from receipts.publish.render.markdown import markdown
+    from receipts.publish.markdown import markdown
     from receipts.store import Condition, Filters
 
     lane = session.rulebook.lanes.get(LANE)

@@ -1,1 +1,11 @@
 """Launching a plan: a process for each attempt, a receipt of every attempt, and the ladder of smaller plans."""
+
+from receipts.base.plugins import Plugin, Verb
+
+PLUGIN = Plugin(
+    verbs={
+        "run": Verb(
+            "verbs", "Plan and launch", "Launch a plan; if memory runs out, launch a smaller one.", after="fit"
+        ),
+    },
+)

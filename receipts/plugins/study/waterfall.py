@@ -11,12 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from receipts.publish.pictures import inline
-from receipts.publish.pictures.canvas import Canvas, cut
-from receipts.publish.pictures.colours import FAINT, LINE, PAPER
-from receipts.publish.pictures.legend import WIDTH
-from receipts.publish.pictures.marks import MARKS
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice
+from receipts.publish.pictures import svg
+from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice
+from receipts.publish.pictures.svg import FAINT, LINE, MARKS, PAPER, Canvas, cut
 
 _LEFT: Final = 16.0
 _RIGHT: Final = 76.0  # where the amounts stand
@@ -44,7 +41,7 @@ def picture(steps: Sequence[WaterfallHop], total: WaterfallHop, *, metric: str, 
     height = _TOP + _ROW * (len(steps) + 1) + BELOW
     alt = "; ".join(_alt_of(item) for item in (*steps, total))
     paint = partial(_paint, steps, total, metric)
-    return inline.svg(paint, name=name, width=WIDTH, height=height, title=title, alt=alt)
+    return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title=title, alt=alt)
 
 
 def _percent(log: float) -> str:

@@ -14,14 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.publish.page import Figure, Page, Section, Table, sections_of, table_of
-from receipts.publish.pictures import inline
-from receipts.publish.pictures.canvas import SMALL, Canvas
-from receipts.publish.pictures.colours import FAINT, INK
-from receipts.publish.pictures.legend import LEFT, RIGHT
-from receipts.publish.pictures.marks import MARKS
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, frame, nice
+from receipts.publish.pictures import svg
+from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, Panel, Scale, below, frame, nice
+from receipts.publish.pictures.svg import FAINT, INK, MARKS, SMALL, Canvas
 from receipts.publish.readings import ends, named, number, signed
-from receipts.publish.report.sections.regressions import incidents
+from receipts.publish.report.regressions import incidents
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -69,7 +66,7 @@ def draw_levels(
         return None
     paint = partial(_paint, dots, levels, measure)
     alt = "; ".join(f"{item.name or 'level'}: launches {item.start + 1} to {item.stop}" for item in levels)
-    return inline.svg(paint, name=name, width=WIDTH, height=_TOP + _HEIGHT + BELOW, title=title, alt=alt)
+    return svg.inline_svg(paint, name=name, width=WIDTH, height=_TOP + _HEIGHT + BELOW, title=title, alt=alt)
 
 
 def _paint(dots: Sequence[Dot], levels: Sequence[LevelSegment], measure: str, canvas: Canvas) -> None:

@@ -165,7 +165,7 @@ def watch_command(session: Session, since: str, lane: str | None, metric: str, o
     from receipts.base.units import moment
     from receipts.plugins.track.pages import watched
     from receipts.plugins.track.watch import watch
-    from receipts.publish.render.markdown import markdown
+    from receipts.publish.markdown import markdown
 
     extra("ruptures", "history")
     if lane is not None:
@@ -203,7 +203,7 @@ def incident_list(session: Session, every: bool) -> Answer:
       receipts incident list --all --json
     """
     from receipts.plugins.track.watch import most_recent
-    from receipts.publish.report.sections.regressions import incidents
+    from receipts.publish.report.regressions import incidents
 
     shown = [item for item in most_recent(session.store.published.incidents()) if every or item.closed is None]
     return Answer([item._asdict() for item in shown], incidents(shown))

@@ -1,1 +1,11 @@
 """Trust between strangers: signed statements, bundles and keys, with their commands."""
+
+from receipts.base.plugins import Plugin, Verb
+
+PLUGIN = Plugin(
+    verbs={
+        "key": Verb("verbs", "Sign and prove", "Make keys, and say whose signatures the store trusts."),
+        "attest": Verb("verbs", "Sign and prove", "Sign a verdict as a statement that other tools can check."),
+        "bundle": Verb("verbs", "Sign and prove", "Pack a verdict with all that a stranger checks it by."),
+    },
+)

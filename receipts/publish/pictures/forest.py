@@ -1,18 +1,25 @@
-"""Effects with their intervals, a row each, against the band of ±δ in which a difference is none that matters."""
+"""Effects with their intervals, a row each, against the band of ±δ within which a difference does not matter.
+
+The report draws one of each lane's comparisons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from receipts.publish.pictures import inline
-from receipts.publish.pictures.canvas import SMALL, Canvas, cut
-from receipts.publish.pictures.colours import FAINT, INK, LINE
-from receipts.publish.pictures.legend import WIDTH
-from receipts.publish.pictures.marks import MARKS
-from receipts.publish.pictures.panel import BELOW, Panel, Scale, below, nice, tick_label
+from receipts import metrics
+from receipts.publish.page import Figure
+from receipts.publish.pictures import forest, svg
+from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
+from receipts.publish.pictures.svg import FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
+from receipts.publish.text import plain
+
+if TYPE_CHECKING:
+    from receipts.publish.report.data import JudgedPair
+
 
 FEWEST: Final = 2  # a lone effect is a line of the table
 MOST: Final = 16
@@ -47,7 +54,7 @@ def picture(effects: Sequence[ForestRow], *, name: str, title: str, fewest: int 
         return None
     height = _TOP + _ROW * len(shown) + BELOW
     alt = "; ".join(f"{item.name}: {_amount(item)}" for item in shown)
-    return inline.svg(partial(_paint, shown), name=name, width=WIDTH, height=height, title=title, alt=alt)
+    return svg.inline_svg(partial(_paint, shown), name=name, width=WIDTH, height=height, title=title, alt=alt)
 
 
 def _percent(ratio: float) -> float:
@@ -90,3 +97,31 @@ def _row(canvas: Canvas, plot: Panel, item: ForestRow, top: float) -> None:
     feet = [((x, y - 4.0), (x, y + 4.0)) for x in (low, high)]
     canvas.segments([((low, y), (high, y)), *feet], colour=mark.light, width=1.6)
     canvas.marks([(middle, y)], mark, hollow=not item.settled, size=7.0)
+
+
+NAME = 60
+
+
+def figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | None:
+    """The picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
+    shown = [effect for item in compared if (effect := _effect(item)) is not None]
+    if len(shown) < forest.FEWEST:
+        return None
+    title = f"{plain(lane)}: effects with their 95 % intervals"
+
+    hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MOST]) else ""
+    left = len(shown) - forest.MOST
+    more = f" {left} more are in the table." if left > 0 else ""
+    caption = (
+        f"{title}, B against A. Within the gray band of ±δ a difference is none that matters to the lane.{hollow}{more}"
+    )
+    return Figure(anchor, (caption,), lambda name: forest.picture(shown, name=name, title=title))
+
+
+def _effect(item: JudgedPair) -> forest.ForestRow | None:
+    if item.ratio is None or item.low is None or item.high is None or item.delta is None:
+        return None
+    change = ", ".join(f"{one.path.rpartition('.')[2]} {one.a} → {one.b}" for one in item.moved[:2])
+    name = f"{change or item.b[0].name}, {metrics.get(item.metric).title}"
+    settled = item.status == "accepted"
+    return forest.ForestRow(plain(name, NAME), item.ratio, item.low, item.high, item.delta, settled)

@@ -15,14 +15,13 @@ from receipts.publish.page import Page
 from receipts.publish.report import appendix, pair
 from receipts.publish.report.data import Described
 from receipts.publish.report.pair import PairData
-from receipts.publish.report.ref import ref_of
-from receipts.publish.report.sections import rules
-from receipts.publish.report.sections.decisions import DecisionRow, decided_of
 from receipts.publish.report.template import page as written
 from receipts.publish.text import NOTE, plain
 from receipts.questions.answers import AnsweredQuestion, answers
 from receipts.questions.claims.judgment import judge
 from receipts.questions.claims.wording import footnote
+from receipts.questions.week.events import DecisionRow, decided_of
+from receipts.questions.week.ref import ref_of
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
@@ -118,5 +117,9 @@ def page(data: ClaimData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Pa
     given = [replace(one, title="What rules found of the comparison") if one.id == "findings" else one for one in given]
     values |= {"data": data, "own": False, "headline": headline(data.verdict, plain(data.verdict.text, 2 * NOTE))}
     shown = written("claim/page.j2", values, folders, sections=given)
-    sections = (*shown.sections, *rules.section(rule_set, shown.sections), appendix.section(data.receipts))
+    sections = (
+        *shown.sections,
+        *appendix.rules_section(rule_set, shown.sections),
+        appendix.receipts_section(data.receipts),
+    )
     return replace(shown, sections=sections)

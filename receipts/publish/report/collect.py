@@ -1,9 +1,9 @@
-"""From a store to the values of a weekly report."""
+"""From a store to the values of a weekly report: its lanes, other sections, and what its pictures are drawn from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,21 +12,106 @@ from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
 from receipts.publish.report.appendix import ReceiptFigures, described
 from receipts.publish.report.basis import Basis, Looked
-from receipts.publish.report.best import Frontiers, frontiers, stated
+from receipts.publish.report.ceilings import MOST, Ceilings, ceilings
+from receipts.publish.report.chips import Chips, chips
 from receipts.publish.report.data import Described, LaneWeek, WeekCounts, WeekData
-from receipts.publish.report.frontier import change, chosen, peak, result
-from receipts.publish.report.links import Links
-from receipts.publish.report.neighbours import eligible
+from receipts.publish.report.failures import Failures, failures
+from receipts.publish.report.over_weeks import ShapeCourse, courses
 from receipts.publish.report.pairs import Pairs, ended, pairs, refusals, waiting
-from receipts.publish.report.reader import Item, ReportReader, order
-from receipts.publish.report.ref import refs_in
-from receipts.publish.report.sections.checks import noise
-from receipts.publish.report.sections.gathered import drawn, gather
-from receipts.publish.report.sections.memory import headroom
-from receipts.publish.report.week import TimeRange, Week
+from receipts.publish.report.regressions import regressions
+from receipts.publish.report.results import change, chosen, peak, result
+from receipts.publish.report.self_check import noise
+from receipts.publish.report.step_times import ComparedSteps, compared
+from receipts.publish.report.survival import Retests, Survival, survival
+from receipts.questions.week.events import Claims, DecisionRow, Fallen, claims, decisions, fallen, judge_all
+from receipts.questions.week.frontier import Frontiers, frontiers, stated
+from receipts.questions.week.interval import TimeRange, Week
+from receipts.questions.week.links import Links, eligible
+from receipts.questions.week.memory import headroom
+from receipts.questions.week.offenses import RepeatedFailure, RuleOffenses, offenses, repeats
+from receipts.questions.week.reader import FAILED, Item, ReportReader, order
+from receipts.questions.week.ref import Cut, refs_in
 
 if TYPE_CHECKING:
+    from receipts.questions.week.memory import Headroom
     from receipts.store import Entry, Store
+    from receipts.store.decisions import Incident
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Sections by what they tell. `ceilings` are those of each lane."""
+
+    survival: Survival
+    decisions: Cut[DecisionRow]
+    claims: Claims
+    regressions: tuple[Incident, ...]
+    offenses: tuple[RuleOffenses, ...]
+    failures: Failures
+    repeats: Cut[RepeatedFailure]
+    fallen: Cut[Fallen]
+    ceilings: Mapping[str, Ceilings]
+
+
+def gather(
+    reader: ReportReader,
+    span: tuple[datetime, datetime],
+    only: Sequence[str],
+    lanes: Sequence[LaneWeek],
+    items: Sequence[Item],
+) -> Gathered:
+    """The sections of a stretch, from its start to its end, the latter left out.
+
+    ``items`` are receipts of the stretch, judged.
+    """
+    store, rulebook = reader.store, reader.rulebook
+    since, until = span
+    events = store.published.events_between(since, until)
+    judged = judge_all(store, rulebook, events, until, only)
+    return Gathered(
+        survival=survival(reader, lanes, judged, Retests(reader, until)),
+        decisions=decisions(store, events.decisions, only),
+        claims=claims(judged),
+        regressions=regressions(store, until, only),
+        offenses=offenses(items),
+        failures=failures(items),
+        repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
+        fallen=fallen(store, events, only),
+        ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LanePictures:
+    """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
+
+    week: str
+    courses: tuple[ShapeCourse, ...]
+    compared: tuple[ComparedSteps, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What is drawn of a report: by lane, and the chips of its tightest launches."""
+
+    lanes: Mapping[str, LanePictures]
+    chips: tuple[Chips, ...]
+
+
+def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[Headroom], end: datetime) -> Drawn:
+    """Gather it for an interval that ends at a moment, the latter left out."""
+    return Drawn(
+        lanes={
+            lane.name: LanePictures(
+                week=str(Week.of(end - timedelta(microseconds=1))),
+                courses=courses(reader, lane.name, lane.frontier, end),
+                compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
+            )
+            for lane in lanes
+        },
+        chips=chips(reader, headroom),
+    )
+
 
 SCHEMA = "1.0"
 MOST_RESULTS = 24
@@ -67,7 +152,7 @@ def _collected(
     links = Links(reader, [item for item in items if eligible(item.entry)])
     paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
-    weeks = tuple(_lane(_Gathered(reader, rows, items, best, links, paired), name) for name in names)
+    weeks = tuple(_lane(_LaneSources(reader, rows, items, best, links, paired), name) for name in names)
     tightest = headroom(reader, items, MOST_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
     gathered = gather(reader, (week.since, end), lanes, weeks, items)
@@ -130,7 +215,7 @@ def _counts(rows: Sequence[Entry], items: Sequence[Item]) -> WeekCounts:
     )
 
 
-class _Gathered(NamedTuple):
+class _LaneSources(NamedTuple):
     """What lanes are told from."""
 
     reader: ReportReader
@@ -141,7 +226,7 @@ class _Gathered(NamedTuple):
     pairs: Pairs
 
 
-def _lane(of: _Gathered, name: str) -> LaneWeek:
+def _lane(of: _LaneSources, name: str) -> LaneWeek:
     reader, lane = of.reader, of.reader.lane(name)
     rows = [row for row in of.rows if row.lane == name]
     items = [item for item in of.items if item.entry.lane == name]

@@ -13,14 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts import metrics
-from receipts.publish.report.cut import Cut
-from receipts.publish.report.ref import Ref as Ref
+from receipts.questions.week.ref import Cut, Ref
 
 if TYPE_CHECKING:
-    from receipts.publish.report.sections.gathered import Drawn, Gathered
-    from receipts.publish.report.sections.memory import Headroom
+    from receipts.publish.report.collect import Drawn, Gathered
     from receipts.questions.answers import AnsweredQuestion
     from receipts.questions.regime import StepWork
+    from receipts.questions.week.memory import Headroom
     from receipts.stats.noise import SelfCheck
 
 

@@ -1,25 +1,140 @@
-"""What the templates of a report may call on its values: filters, and functions that link to parts of the page."""
+"""What the templates of a report may call on its values: filters, and functions that link to parts of the page.
+
+Comparisons of a lane are put in words here: what undecided ones wait for, why others are refused, and which changes are
+the largest.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
 from receipts.base.units import counted
+from receipts.judging.rule import Topic
 from receipts.metrics.chips.words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, marked
-from receipts.publish.report import comparisons
-from receipts.publish.report.page import joined, link, links, numbered, place, rule
-from receipts.publish.report.sections import ceilings, checks, claims, failures
-from receipts.publish.report.sections import rules as cited
-from receipts.publish.report.sections.cost import spent
+from receipts.publish.report import appendix as cited
+from receipts.publish.report import ceilings, failures, self_check
+from receipts.publish.report.page import FEWEST_ROWS, joined, link, links, numbered, place, rule
 from receipts.publish.text import NOTE, amount, change, gib, number, percent, plain, span
+from receipts.questions.week import events
+from receipts.questions.week.offenses import spent
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import BestResult, JudgedPair, LaneWeek, Moved, WeekData
+    from receipts.judging.rulebook import RuleSet
+    from receipts.publish.report.data import (
+        AwaitedRule,
+        BestResult,
+        JudgedPair,
+        LaneWeek,
+        Moved,
+        RefusedPairs,
+        WeekData,
+    )
+
+
+FEW_REASONS = 4
+
+
+def settling(
+    shown: Sequence[JudgedPair], rules: RuleSet
+) -> tuple[list[Cell], list[Cell], list[tuple[JudgedPair, list[Cell]]]]:
+    """What all of some undecided comparisons wait for, what several do, and each with what it waits for beside that.
+
+    A notebook's rows lack the same facts one and all.
+    """
+    of_unknown = rules.about(Topic.UNKNOWN)
+    settle = [_settles(item, of_unknown) for item in shown]
+    counts = Counter(cell for own in settle for cell in own)
+    common = [cell for cell, count in counts.items() if count == len(settle) > 1]
+    often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
+    # Of what several wait for, the rule alone.
+    own = [[cell[:1] if cell in often else cell for cell in cells if cell not in common] for cells in settle]
+    return common, often, list(zip(shown, own, strict=True))
+
+
+def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
+    """What an undecided comparison waits for, each in a phrase; the rules on unknown axes share one."""
+    parts: list[Cell] = []
+    if item.unknown:
+        shown = ", ".join(plain(name) for name in item.unknown[:4])
+        left = len(item.unknown) - 4
+        parts.append((*map(rule, of_unknown[:1]), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
+    reasons = (reason for reason in item.reasons[:FEW_REASONS] if reason.code not in of_unknown)
+    parts += [(rule(reason.code), f": {reason.do}") for reason in reasons]
+    if item.why and (not parts or item.path == "witnessed"):
+        parts.append((item.why,))
+    return list(dict.fromkeys(parts)) or [("~",)]
+
+
+def why(item: JudgedPair, rules: RuleSet) -> Cell:
+    """Why a comparison is refused."""
+    of_axes = rules.about(Topic.AXES)
+    parts: list[Cell] = []
+    if len(item.counted) > 1:
+        axes = ", ".join(map(plain, item.counted))
+        parts.append((*map(rule, of_axes[:1]), f" {len(item.counted)} axes moved: {axes}"))
+    for reason in item.reasons[:FEW_REASONS]:
+        if reason.code in of_axes and parts:
+            continue
+        side = f" on {reason.side}" if reason.side else ""
+        parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
+    return joined(parts, "; ") or (item.why or "~",)
+
+
+def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
+    """Whether an effect is a gain: proven faster, or indicated in that direction."""
+    if effect == "indicated" and ratio is not None:
+        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
+    return effect == "faster"
+
+
+def bridgeable(data: WeekData) -> list[tuple[LaneWeek, RefusedPairs]]:
+    """Refused comparisons whose settings can be changed one by one."""
+    return [(lane, item) for lane in data.lanes for item in lane.refusals if item.axes]
+
+
+def busiest(data: WeekData) -> LaneWeek:
+    """The lane with most undecided comparisons."""
+    return max(data.lanes, key=lambda lane: lane.inconclusive.total)
+
+
+def undecided_gains(lane: LaneWeek) -> list[JudgedPair]:
+    """Undecided changes of one axis that would be gains if they held, the largest first."""
+    return [
+        item
+        for item in lane.inconclusive
+        if item.comparable == "yes" and item.moved and is_gain(item.metric, "indicated", item.ratio)
+    ]
+
+
+def largest(data: WeekData) -> list[tuple[LaneWeek, JudgedPair]]:
+    """Three of them of each lane."""
+    return [(lane, item) for lane in data.lanes for item in undecided_gains(lane)[:3]]
+
+
+def missing(data: WeekData) -> list[AwaitedRule]:
+    """What undecided comparisons of all lanes wait for, what most of them wait for first."""
+    lacks: dict[str, AwaitedRule] = {}
+    for lane in data.lanes:
+        for item in lane.waiting:
+            held = lacks.get(item.code)
+            # The remedy of the lane where it would settle most.
+            kept = item if held is None or item.pairs > held.pairs else held
+            lacks[item.code] = replace(kept, pairs=item.pairs + (held.pairs if held is not None else 0))
+    return sorted(lacks.values(), key=lambda item: (-item.pairs, effort(item.do)))
+
+
+def effort(do: str) -> int:
+    """How often something is to be done, where it says so."""
+    count = re.search(r"\d+", do)
+    return int(count[0]) if count else 0
+
 
 NAME: Final = 90
 BRIEF: Final = 60  # signs of what a rule found
@@ -90,9 +205,9 @@ def minutes(seconds: float | None) -> str:
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "amount": amount,
-    "bridgeable": comparisons.bridgeable,
+    "bridgeable": bridgeable,
     "brief": brief,
-    "busiest": comparisons.busiest,
+    "busiest": busiest,
     "change": change,
     "code": lambda text: Code(plain(text)),
     "command": lambda text: Code(plain(text), command=True),
@@ -101,35 +216,35 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "finding": finding,
     "gap": ceilings.gap,
     "gib": gib,
-    "known": lambda codes, rules: cited.known(rules, codes).values(),
+    "known": lambda codes, rules: cited.known_rules(rules, codes).values(),
     "lanes": lambda lanes: joined((at(lane, "frontier"),) for lane in lanes),
-    "largest": comparisons.largest,
+    "largest": largest,
     "leads": numbered,
     "links": links,
     "metric": lambda name: metrics.get(name).title,
     "minute": lambda at: f"{at:%Y-%m-%d %H:%M}",
     "minutes": minutes,
-    "missing": comparisons.missing,
+    "missing": missing,
     "moment": lambda at: f"{at:%Y-%m-%d %H:%M:%S}",
     "moved": moved,
     "named": failures.named,
     "named_link": link,
     "note": lambda text, most=NOTE: plain(text, most),
-    "now": claims.now,
+    "now": events.status_now,
     "number": number,
     "ordinals": ordinals,
     "percent": percent,
     "receipt": lambda ref: Link(plain(ref.name).strip() or ref.short, ref.anchor),
     "rule": rule,
-    "self_check": checks.overall,
-    "settling": comparisons.settling,
+    "self_check": self_check.overall,
+    "settling": settling,
     "short": lambda text: plain(text, NAME),
     "source": lambda source: _SOURCES.get(source, source),
     "span": lambda item: span(item.low, item.high),
     "spent": spent,
     "status": marked,
-    "was": claims.was,
-    "why": comparisons.why,
+    "was": events.status_before,
+    "why": why,
 }
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "at": at,

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from receipts.publish.page import Cell, Link, Part, Points, Row, Table, text
-from receipts.publish.report.cut import Cut
-from receipts.publish.report.ref import Ref
 from receipts.publish.text import plain
+from receipts.questions.week.ref import Cut, Ref
 
 FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
 

@@ -13,17 +13,15 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison, ReceiptVerdict
 from receipts.publish import comparison
 from receipts.publish.page import Code, Page, Section
-from receipts.publish.report import appendix
+from receipts.publish.report import appendix, step_times
 from receipts.publish.report.data import Described
 from receipts.publish.report.page import links
-from receipts.publish.report.pictures import step_times
-from receipts.publish.report.pictures.step_times import ComparedSteps
-from receipts.publish.report.ref import Ref, ref_of
-from receipts.publish.report.sections import rules
-from receipts.publish.report.sections.decisions import DecisionRow, decided_of
+from receipts.publish.report.step_times import ComparedSteps
 from receipts.publish.report.template import page as written
 from receipts.publish.text import plain
 from receipts.questions.answers import AnsweredQuestion, answers
+from receipts.questions.week.events import DecisionRow, decided_of
+from receipts.questions.week.ref import Ref, ref_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -131,7 +129,7 @@ def page(data: PairData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Pag
     shown = comparison.page(verdict, rule_set, memory=data.memory)
     given, values = body(data, rule_set)
     sections = written("compare/body.j2", {**values, "own": True}, folders, sections=given).sections
-    sections = (*sections, *rules.section(rule_set, sections), appendix.section(data.receipts))
+    sections = (*sections, *appendix.rules_section(rule_set, sections), appendix.receipts_section(data.receipts))
     return replace(
         shown,
         title=f"Comparison of {plain(verdict.label_b, 60)} against {plain(verdict.label_a, 60)}",

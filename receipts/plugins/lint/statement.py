@@ -1,0 +1,86 @@
+"""What a page states: a number about speed, memory or fit, with its place and what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Kind = Literal["reading", "change", "ratio", "fit"]
+# `better` and `worse` say of a rate that it rose, and of a time or of memory that it fell.
+Direction = Literal["up", "down", "better", "worse", "equal", "none"]
+# What the words before a number leave open: `at least`, `at most`, `up to`. With `about` its rounding is wider.
+Bound = Literal["", "least", "most", "reach", "about"]
+# Below no change a bound is one above it of the size: `at least −3 %` is at most 3 % down.
+MIRRORED: Final[dict[Bound, Bound]] = {"least": "most", "most": "least"}
+
+# Metrics of the registry, and those that people state and no receipt reads.
+UNREAD = frozenset({"latency_seconds", "wall_seconds", "aggregate_flops", "free_bytes", "other_quantity"}) | frozenset(
+    {
+        "bandwidth",
+        "utilisation",
+        "samples_per_second",
+        "steps_per_second",
+        "fit_on_chip",
+        "largest_fit",
+        "bytes_per_step",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedReceipt:
+    """A receipt or claim that a page names beside a number.
+
+    ``receipts`` holds one id (a reading) or two (baseline, candidate); ``claim`` is empty unless a claim is named.
+    """
+
+    target: str
+    receipts: tuple[str, ...] = ()
+    claim: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementDraft:
+    """A statement found in a piece of text, before its place in the file is known. Offsets count in characters.
+
+    ``reading`` is a value in ``unit``; ``change`` two values (before, after), or one that was added or saved;
+    ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
+    value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
+    value, in the same unit; ``bound`` says which side of the values is open.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    metric: str
+    values: tuple[float, ...]
+    unit: str
+    direction: Direction
+    halves: tuple[float, ...] = field(default=(), repr=False)
+    bound: Bound = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement(StatementDraft):
+    """One performance statement with its place: ``line`` and ``column`` count from 1, columns in characters.
+
+    ``order`` names what it is ranked in (`receipts.plugins.lint.ranking`); empty where nothing ranks it.
+    ``about`` are the words of that order, in prose.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    text: str
+    link: NamedReceipt | None = None
+    ignored: str = ""
+    order: str = ""
+    about: str = field(default="", repr=False)
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``."""
+        return f"{self.file}:{self.line}:{self.column}"

@@ -1,0 +1,163 @@
+"""``receipts lint``: performance statements in Markdown, and whether their receipts bear them out.
+
+A call names files, folders and everything below them, or standard input.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from receipts.base.errors import NotFound, UsageError
+from receipts.cli import output
+from receipts.cli.session import Session, verb
+
+if TYPE_CHECKING:
+    from receipts.judging.claim import ClaimFile
+    from receipts.plugins.lint.check import LintResult
+
+
+SUFFIXES = (".md", ".markdown", ".mdx", ".mkd", ".rst")
+SKIPPED = ("node_modules", "__pycache__", "site-packages")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file by its name in messages, and how its lines are read; they may be read more than once."""
+
+    name: str
+    open_lines: Callable[[], Iterable[str]]
+
+
+def source_files(words: Sequence[str]) -> Iterator[SourceFile]:
+    """Each file once, in the order of the words and of names below a folder. Raises NotFound, UsageError."""
+    seen: set[Path] = set()
+    for word in words:
+        if word == "-":
+            text = sys.stdin.read(LONGEST_INPUT + 1)
+            if len(text) > LONGEST_INPUT:
+                raise UsageError(f"standard input: it has more than {LONGEST_INPUT >> 20} MiB; name a file")
+            yield SourceFile("standard input", lambda text=text: io.StringIO(text))  # type: ignore[misc]
+            continue
+        place = Path(word)
+        if not place.exists():
+            raise NotFound(f"there is no file or folder {word}")
+        if place.is_char_device() or place.is_block_device():
+            raise UsageError(f"{word} is a device, which may have no end; name a file or a folder")
+        for path in _below(place) if place.is_dir() else [place]:
+            if path.resolve() not in seen:
+                seen.add(path.resolve())
+                yield SourceFile(path.as_posix(), lambda path=path: _lines(path))  # type: ignore[misc]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or path.name in SKIPPED:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _below(path)
+        elif path.suffix.lower() in SUFFIXES and path.is_file():
+            yield path
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Lines as they are read. What is no UTF-8 is shown as a replacement; a file that cannot be read is an error."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UsageError(f"{path}: it has more than {LARGEST_FILE >> 20} MiB, which no page has; leave it out")
+        with path.open(encoding="utf-8", errors="replace", newline=None) as stream:
+            yield from _bounded(stream)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+
+
+LONGEST_LINE = 1 << 20
+LARGEST_FILE = 64 << 20  # bytes; some 15 s of reading, and no page that a person wrote is near it
+LONGEST_INPUT = 16 << 20  # characters of standard input, which is read more than once
+
+
+def _bounded(stream: TextIO) -> Iterator[str]:
+    """Lines, of which one that never ends is given in pieces: memory must not grow with the file."""
+    while line := stream.readline(LONGEST_LINE):
+        yield line
+
+
+@verb("lint")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--strict", is_flag=True, help="A statement without a receipt is an error.")
+@click.option("--max-warnings", type=click.IntRange(min=0), metavar="N", help="More warnings than N are an error.")
+@click.option("--claims", "claim_files", multiple=True, metavar="FILE", help="A claims.toml that claim: links name.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", show_default=True
+)
+def command(
+    session: Session,
+    paths: tuple[str, ...],
+    strict: bool,
+    max_warnings: int | None,
+    claim_files: tuple[str, ...],
+    form: str,
+) -> int:
+    """Find performance statements in Markdown files, or below folders, and check those that name receipts.
+
+    The store is opened only if a statement names a receipt or a claim.
+
+    Examples:
+      receipts lint README.md docs
+      receipts lint docs --strict
+      receipts lint README.md --format sarif > lint.sarif
+      receipts lint README.md --claims claims.toml --format github
+
+    A statement names its receipts in a link: [+13.3 % tok/s](receipt:81aa..3f9c), [289 TFLOP/s](receipt:3f9c),
+    [twice as fast](claim:fused-heads). More: docs/lint.md.
+    Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or one has no link, or more than
+    --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale.
+    """
+    from receipts.plugins.lint.check import Checker
+    from receipts.plugins.lint.page import page
+
+    claims = _claims(claim_files)
+    checker = Checker(session.rulebook, session.opened, claims)
+    results = [checker.check(item) for one in source_files(paths) for item in page(one.open_lines, one.name)]
+    _print(session, results, form)
+    return exit_code(results, strict=strict, max_warnings=max_warnings)
+
+
+def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
+    if not files:
+        return ()
+    from receipts.judging.claim import read_claims_file
+
+    return tuple(read_claims_file(file) for file in files)
+
+
+def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnings: int | None = None) -> int:
+    """1 before 3 before 0, as the page says; a link or comment that backs nothing is a warning."""
+    states = Counter(item.state for item in results)
+    warnings = states["unreceipted"] + states["remark"]
+    too_many = max_warnings is not None and warnings > max_warnings
+    if states["refuted"] or too_many or (strict and warnings):
+        return 1
+    return 3 if states["stale"] or states["unproven"] else 0
+
+
+def _print(session: Session, results: list[LintResult], form: str) -> None:
+    """Print the results. Their lines are clean and may have colors, which an answer of a verb shows escaped."""
+    from receipts.plugins.lint import forms
+
+    if form == "sarif":
+        from receipts import __version__
+
+        titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
+        output.as_json(forms.sarif(results, titles, __version__))
+    elif session.as_json or form == "json":
+        output.as_json(forms.as_json(results, dict(sorted(Counter(item.state for item in results).items()))))
+    else:
+        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))

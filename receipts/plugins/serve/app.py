@@ -1,0 +1,156 @@
+"""The server as an ASGI application: every operation is a route, guarded in one place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from inspect import iscoroutinefunction
+from io import BytesIO
+from typing import Any
+
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from receipts.base.errors import ReceiptsError
+from receipts.plugins.serve import guard
+from receipts.plugins.serve.guard import THREADS, BadEncoding, Busy, Sites, TooLarge, TooSlow, problem, unpacked
+from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
+from receipts.plugins.serve.server import AccessDenied, Server
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+# A page loads nothing from elsewhere and runs no script; nobody frames it.
+SECURITY = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",
+}
+
+
+def application(server: Server, operations: Sequence[Operation], pages: Sequence[Route] = ()) -> Starlette:
+    """The application of a server. Closing it closes the server."""
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        await to_thread.run_sync(server.close)
+
+    by_path: dict[str, dict[str, Operation]] = {}
+    for item in operations:
+        by_path.setdefault(item.path, {})[item.method] = item
+    routes = [Route(path, _endpoint(server, held), methods=list(held)) for path, held in by_path.items()]
+    middleware = [Middleware(Sites, settings=server.settings)]
+    if server.settings.origins:
+        methods, headers = ["GET", "POST", "PUT", "DELETE"], ["Authorization", "Content-Type"]
+        middleware.append(
+            Middleware(
+                CORSMiddleware, allow_origins=server.settings.origins, allow_methods=methods, allow_headers=headers
+            )
+        )
+    handlers: dict[Any, Any] = {400: _bad_form, 404: _not_found, 405: _not_allowed}
+    return Starlette(routes=[*routes, *pages], middleware=middleware, lifespan=lifespan, exception_handlers=handlers)
+
+
+async def _bad_form(_request: Request, error: Any) -> Response:
+    return problem(400, str(error.detail))
+
+
+async def _not_found(request: Request, _error: Exception) -> Response:
+    return problem(404, f"there is nothing at {request.url.path}; see /openapi.json")
+
+
+async def _not_allowed(request: Request, error: Any) -> Response:
+    return problem(405, f"{request.method} is not allowed at {request.url.path}", dict(error.headers or {}))
+
+
+def _endpoint(server: Server, operations: dict[str, Operation]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        started = time.perf_counter()
+        item = operations["GET" if request.method == "HEAD" else request.method]
+        response = await _answered(server, item, request)
+        server.metrics.request(request.method, item.path, response.status_code, time.perf_counter() - started)
+        return response
+
+    return endpoint
+
+
+async def _answered(server: Server, item: Operation, request: Request) -> Response:
+    caller = request.client.host if request.client else "unknown"
+    try:
+        server.admit(caller)
+        token = await to_thread.run_sync(server.authenticate, bearer(request), item.scope, caller)
+        values = values_of(item.query, request.query_params)
+        pieces = _body(server, item, request)
+        if item.body is not None and item.body.streamed:
+            call = Call(server, request, token, values, pieces=pieces)
+        else:
+            whole = BytesIO()
+            async for piece in pieces:
+                whole.write(piece)
+            call = Call(server, request, token, values, whole.getvalue())
+        answered = item.answer(call) if iscoroutinefunction(item.answer) else to_thread.run_sync(_worked, item, call)
+        reply: Reply = await answered
+    except AccessDenied as error:
+        return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
+    except Busy as error:
+        return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})
+    except TooSlow as error:
+        return problem(504, f"it took more than {error.seconds:g} s and was ended; ask for less")
+    except TooLarge:
+        return problem(413, f"send at most {_most(server, item):,} bytes")
+    except BadEncoding as error:
+        return problem(415, str(error))
+    except ClientDisconnect:
+        return problem(400, "the request ended before its body did")
+    except ReceiptsError as error:
+        return guard.of_error(error)
+    return _response(request, reply)
+
+
+def bearer(request: Request) -> str | None:
+    """The secret of a request's Authorization header."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind.lower() == "bearer" else None
+
+
+def _most(server: Server, item: Operation) -> int:
+    limits = server.settings.limits
+    if item.body is not None and item.body.streamed:
+        return limits.evidence
+    return limits.toml if item.body is not None and item.body.media == "application/toml" else limits.body
+
+
+async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
+    if item.body is None:
+        return
+    # A page elsewhere can send a body without a type, and three types that nothing here takes, and is not asked first.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in (item.body.media, "application/octet-stream"):
+        raise BadEncoding(f"Content-Type {kind[:80]!r}: send {item.body.media}")
+    encoding = request.headers.get("content-encoding", "").lower()
+    async for piece in unpacked(request.stream(), encoding, _most(server, item)):
+        yield piece
+
+
+def _worked(item: Operation, call: Call) -> Any:
+    return call.costly(item.answer) if item.costly else item.answer(call)
+
+
+def _response(request: Request, reply: Reply) -> Response:
+    body = reply.body.encode("utf-8", "backslashreplace") if isinstance(reply.body, str) else reply.body
+    tag = f'"{reply.digest or sha256(body).hexdigest()}"'
+    headers = {**SECURITY, **reply.headers}
+    if reply.status == 200 and request.method in ("GET", "HEAD"):
+        headers["ETag"] = tag
+        if tag in [item.strip().removeprefix("W/") for item in request.headers.get("if-none-match", "").split(",")]:
+            return Response(status_code=304, headers=headers)
+    return Response(body, reply.status, headers, media_type=reply.media)

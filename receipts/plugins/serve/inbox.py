@@ -1,0 +1,217 @@
+"""Pages of what needs somebody: what is open, incidents, what failed and which shapes fit, and stale claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from receipts.base.errors import NotFound, UsageError
+from receipts.base.units import counted
+from receipts.plugins.serve.guard import status_of
+from receipts.plugins.serve.operation import Call
+from receipts.plugins.serve.operation import listed_page as page_of
+from receipts.plugins.serve.view import ROWS, View, moment, run
+from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
+from receipts.publish.report.regressions import regressions, section
+from receipts.store import Filters, condition
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.serve.server import Server
+    from receipts.questions.week.reader import Item
+    from receipts.store import Entry as Stored
+    from receipts.store import Store as Opened
+
+
+def failures(call: Call) -> View:
+    """What failed, with its cost; which shapes fit by sequence and micro batch; whether another would."""
+    given = call.request.query_params
+    held = call.server.counts()
+    lanes = [name for name, _ in held["lane"]]
+    lane = given.get("lane") or (lanes[0] if lanes else "")
+    if lane and lane not in lanes:
+        raise NotFound(f"no receipt has lane {lane!r}")
+    outcomes = [name for name, _ in held["outcome"] if name != "ok"]
+    every: list[Stored] = []
+    for outcome in outcomes:
+        every += page_of(call.store.opened, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)[0]
+    rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
+    sections = [_envelope(call, lane), failed(rows)] if lane else []
+    values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
+    status = 200
+    if given.get("plan"):
+        try:
+            page = call.store.preflight(given["plan"]).page()
+            values["fits"] = (page.headline, page.lead)
+        except (NotFound, UsageError) as error:
+            values["fits"], status = ((str(error),), ()), status_of(error)
+    costs = [hours for item in rows if (hours := _chip_hours(item)) is not None]
+    cost = f"{sum(costs):,.1f} chip-hours" if costs else "at an unknown cost"
+    if len(costs) < len(rows) and costs:
+        cost += f" in the {len(costs)} whose cost is known"
+    which = "the newest " if len(every) > len(rows) else ""
+    number = counted(len(rows), "failed launch", "failed launches")
+    headline = f"{which}{number} of {lane}, {cost}" if rows else "no launch failed"
+    return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values, status)
+
+
+def _chip_hours(item: Stored) -> float | None:
+    """What a launch cost; None where its end or its chips are unknown."""
+    if item.finished is None or item.finished <= item.started or item.chips is None:
+        return None
+    return (item.finished - item.started).total_seconds() / 3600 * item.chips
+
+
+def failed(rows: Sequence[Stored]) -> Section:
+    """Failed launches, the newest first, with what each cost."""
+    # Times count as numbers, so that no line breaks in them.
+    header = "run | outcome | phase | class | chips | sequence × micro | #chip-hours | #started, UTC"
+    lines = (
+        (
+            run(item.id, item.name[:60]),
+            item.outcome,
+            item.failure_phase or "~",
+            item.failure_class or "~",
+            f"{item.chips or '?'} × {item.accelerator or '?'}",
+            f"{item.sequence_length or '?'} × {item.micro_batch or '?'}",
+            "~" if (hours := _chip_hours(item)) is None else f"{hours:,.2f}",
+            moment(item),
+        )
+        for item in rows
+    )
+    return Section("failed", "What failed", tables=(table_of("Newest first", header, lines, empty="nothing failed"),))
+
+
+def _envelope(call: Call, lane: str) -> Section:
+    """Sequence by micro batch, for each model, depth and number of chips: how many launches fit, how many did not."""
+    from receipts.axes.shape import described
+
+    store = call.store.opened
+    last: dict[tuple[Any, ...], str] = {}
+    cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
+    for item in call.server.cached(f"reached {lane}", lambda: call.server.opened.query.reached(lane)):
+        if item.sequence_length is None or item.micro_batch is None:
+            continue
+        where = (item.accelerator, item.chips, item.depth, item.key)
+        last[where] = item.last
+        counts = cells.setdefault(where, {}).setdefault((item.sequence_length, item.micro_batch), [0, 0])
+        counts[item.outcome != "ok"] += item.launches
+    tables = []
+    for where, held in list(cells.items())[: call.server.settings.limits.shapes]:
+        accelerator, chips, depth, _ = where
+        known = described(store.parsed(last[where]).stated)
+        name = ": ".join(filter(None, (known.name or known.family, known.model, known.layout)))
+        micro = sorted({size for _, size in held})
+        rows = (
+            (f"{length:,}", *(_fits(held.get((length, size))) for size in micro))
+            for length in sorted({length for length, _ in held})
+        )
+        header = " | ".join(("#sequence", *(f"micro {size}" for size in micro)))
+        tables.append(table_of(f"{name}; {chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", header, rows))
+    sentences = () if tables else ("No launch of this lane states its shape.",)
+    return Section("envelope", "Envelope", sentences, tables=tuple(tables))
+
+
+def _fits(counts: list[int] | None) -> Mark | str:
+    if counts is None:
+        return ""
+    worked, failed = counts
+    if worked and failed:
+        return Mark("open", f"{worked:,} fit, {failed:,} did not")
+    return Mark("yes", f"{worked:,} fit") if worked else Mark("no", f"{failed:,} did not fit")
+
+
+MOST_OPEN = 300  # open receipts that the inbox reads
+
+
+def inbox(call: Call) -> View:
+    """Open questions by how many receipts an answer would settle, incidents, failed launches, claims that are stale."""
+    questions = open_questions(call.server)
+    points = [
+        Entry(
+            f"open-{at}",
+            (Mark("open", item.words), f" · {counted(len(item.waiting), 'receipt')}{_only(item.alone)}"),
+            (("runs", _linked(item.waiting)), ("settle the first", (Code(item.command, command=True),))),
+        )
+        for at, item in enumerate(questions)
+    ]
+    week = datetime.now(UTC) - timedelta(days=7)
+    lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", "outcome!=ok"], limit=ROWS)
+    stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
+    claims = ((item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
+    table = table_of("Claims", "claim | status | says", claims, empty="no claim is stale or refuted")
+    incidents = regressions(call.store.opened, datetime.now(UTC))
+    sections = (
+        Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
+        *section(incidents),
+        replace(failed(lately), title="Failed in the last seven days"),
+        Section("claims", "Stale and refuted claims", tables=(table,)),
+    )
+    open_, fell = counted(len(points), "open question"), counted(len(lately), "failed launch", "failed launches")
+    fell = f"more than {fell}" if more else fell
+    headline = (
+        f"{open_}, {counted(len(incidents), 'open incident')}, {fell}, {counted(len(stale), 'claim')} stale or refuted"
+    )
+    return View(Page("Inbox", (headline,), sections=sections))
+
+
+def _read(call: Call) -> str:
+    total = dict(call.server.counts()["status"]).get("open", 0)
+    which = (
+        f"the newest {MOST_OPEN} of {total:,} open receipts" if total > MOST_OPEN else counted(total, "open receipt")
+    )
+    return f"Questions of {which}, the ones first that would settle most; a receipt may wait for several."
+
+
+def _only(alone: int) -> str:
+    return f", {alone} of them for nothing else" if alone else ""
+
+
+def _linked(ids: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
+    cells: list[Any] = []
+    for receipt, name in ids[:6]:
+        cells += [", " if cells else "", run(receipt, name[:40])]
+    return (*cells, f" and {len(ids) - 6} more") if len(ids) > 6 else tuple(cells)
+
+
+class _Question(NamedTuple):
+    """What open receipts wait for: those that wait, those that wait for nothing else, and a command for the first."""
+
+    words: str
+    waiting: list[tuple[str, str]]
+    alone: int
+    command: str
+
+
+def open_questions(server: Server) -> list[_Question]:
+    """Each question of the newest open receipts; the ones whose answer settles most come first."""
+    return server.cached("inbox", lambda: _open_questions(server.store().opened, server.rulebook))
+
+
+def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
+    from receipts.questions.next_command import of_receipt
+    from receipts.questions.week.reader import ReportReader
+
+    now = datetime.now(UTC)
+    groups: dict[str, list[Item]] = {}
+    alone: Counter[str] = Counter()
+    with store.one_state():
+        rows = store.find(Filters((condition("status=open"),), limit=MOST_OPEN))
+        for item in ReportReader(store, rulebook, now, (), now).items(rows):
+            waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
+            for words in waiting:
+                groups.setdefault(words, []).append(item)
+            alone.update(waiting if len(waiting) == 1 else ())
+    ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
+    return [
+        _Question(
+            words,
+            [(item.entry.id, item.entry.name) for item in items],
+            alone[words],
+            of_receipt(items[0].parsed, items[0].verdict),
+        )
+        for words, items in ordered
+    ]

@@ -1,0 +1,251 @@
+"""What all requests share: the store's connections, the rulebook, limits, tokens, counts, and a cache.
+
+The cache holds what follows from the whole store, made once for each state of it, while visitors go on with the last
+one. Counts are OpenMetrics text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+from limits import parse
+from limits.storage import MemoryStorage
+from limits.strategies import FixedWindowRateLimiter
+
+from receipts.api.store import Store
+from receipts.base.environment import Actor
+from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
+from receipts.plugins.serve.notices import Notices, Target
+from receipts.plugins.serve.workers import Writer
+from receipts.questions.comparisons import Floors
+from receipts.store import Store as Opened
+from receipts.store.database import Database
+from receipts.store.query.reports import FacetCounts, facet_counts, store_state
+from receipts.store.tokens import PREFIX, Token, Tokens
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.serve.workers import Workers
+
+
+T = TypeVar("T")
+FRESH: Final = 60.0  # seconds: some of it depends on the time of day, or on files beside the store
+PATIENCE: Final = 0.1  # seconds that a visitor waits for a newer value than the last one
+MAKERS: Final = 2  # values that are made at once
+
+
+class _Value(NamedTuple):
+    state: Hashable
+    since: float
+    value: Any
+
+
+class Cache:
+    """Values by name, each made once at a time, however many ask for it. What makes one may not ask for another."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._last: dict[str, _Value] = {}
+        self._coming: dict[str, Future[Any]] = {}
+        self._pool = ThreadPoolExecutor(MAKERS, "cache")
+
+    def get(self, name: str, state: Hashable, make: Callable[[], T]) -> T:
+        """The value of a state of the store; the last one where making it takes longer than `PATIENCE`.
+
+        The first value of a name is waited for. Raises what ``make`` does.
+        """
+        with self._lock:
+            last = self._last.get(name)
+            if last is not None and last.state == state and monotonic() - last.since <= FRESH:
+                kept: T = last.value
+                return kept
+            coming: Future[T] | None = self._coming.get(name)
+            if coming is None:
+                coming = self._coming[name] = self._pool.submit(self._make, name, state, make)
+        try:
+            return coming.result(None if last is None else PATIENCE)
+        except TimeoutError:
+            if last is None:
+                raise
+            before: T = last.value
+            return before
+
+    def close(self) -> None:
+        """Wait for what is being made."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _make(self, name: str, state: Hashable, make: Callable[[], T]) -> T:
+        since = monotonic()
+        try:
+            value = make()
+            with self._lock:
+                self._last[name] = _Value(state, since, value)
+            return value
+        finally:
+            with self._lock:
+                del self._coming[name]
+
+
+METRICS_MEDIA: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+BUCKETS: Final = (0.005, 0.02, 0.05, 0.2, 1.0, 5.0)
+
+
+class Metrics:
+    """Counts of requests and submits since the start."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._requests: Counter[tuple[str, str, int]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._within: Counter[tuple[str, float]] = Counter()
+        self._submits: Counter[str] = Counter()
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one answered request of a route's pattern."""
+        with self._lock:
+            self._requests[method, route, status] += 1
+            self._seconds[route] += seconds  # type: ignore[assignment]  # a Counter adds floats as well
+            for bound in BUCKETS:
+                if seconds <= bound:
+                    self._within[route, bound] += 1
+
+    def submit(self, outcome: str) -> None:
+        """Count one document: valid, open, invalid, known or refused."""
+        with self._lock:
+            self._submits[outcome] += 1
+
+    def text(self, running: int) -> str:
+        """Everything, with how many comparisons run now."""
+        with self._lock:
+            return "\n".join([*self._lines(running), "# EOF", ""])
+
+    def _lines(self, running: int) -> Iterator[str]:
+        yield "# TYPE receipts_requests counter"
+        for (method, route, status), count in sorted(self._requests.items()):
+            yield f'receipts_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
+        yield "# TYPE receipts_request_seconds histogram"
+        yield "# UNIT receipts_request_seconds seconds"
+        for route in sorted(self._seconds):
+            count = sum(number for (_, of, _), number in self._requests.items() if of == route)
+            for bound in BUCKETS:
+                yield f'receipts_request_seconds_bucket{{route="{route}",le="{bound}"}} {self._within[route, bound]}'
+            yield f'receipts_request_seconds_bucket{{route="{route}",le="+Inf"}} {count}'
+            yield f'receipts_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}'
+            yield f'receipts_request_seconds_count{{route="{route}"}} {count}'
+        yield "# TYPE receipts_submits counter"
+        for outcome, count in sorted(self._submits.items()):
+            yield f'receipts_submits_total{{outcome="{outcome}"}} {count}'
+        yield "# TYPE receipts_comparisons_running gauge"
+        yield f"receipts_comparisons_running {running}"
+
+
+class AccessDenied(Exception):
+    """The caller may not do this: ``status`` 401 without a valid token, 403 with one of another scope."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server is set up. ``hosts`` are the names that it answers to, ``origins`` other sites that may ask.
+
+    ``open`` lets everybody do everything: only for an address that this machine alone can reach.
+    """
+
+    hosts: tuple[str, ...] = LOCAL
+    origins: tuple[str, ...] = ()
+    open: bool = False
+    limits: Limits = field(default_factory=Limits)
+
+
+class Server:
+    """The state of a running server. Every method may be called from any thread."""
+
+    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings, to: Sequence[Target] = ()) -> None:
+        self.opened = opened
+        self.rulebook = rulebook
+        self.settings = settings
+        self.tokens = Tokens(opened.database)
+        self.gate = ComparisonSlots(settings.limits.comparisons)
+        self.metrics = Metrics()
+        self._cache = Cache()
+        self._floors_of: tuple[Hashable, Floors] = (None, {})
+        self._limiter = FixedWindowRateLimiter(MemoryStorage())
+        self._rate, self._failures = parse(settings.limits.rate), parse(settings.limits.failures)
+        rulebook.rules, rulebook.lanes  # noqa: B018  # read now: a rule that does not load ends the start, not a request
+        self.notices = Notices(self, to) if to else None
+        self.workers: Workers | None = None
+        self.writer = Writer(self.store, self.notices.stored if self.notices is not None else None)
+
+    def close(self) -> None:
+        """Finish what is being written, and close every connection."""
+        self.writer.close()
+        if self.workers is not None:
+            self.workers.close()
+        if self.notices is not None:
+            self.notices.close()
+        self._cache.close()
+        self.opened.close()
+
+    def store(self, token: Token | None = None) -> Store:
+        """The store for one request: a state of its own over the shared connections; rows record the token's name."""
+        database = self.opened.database
+        actor = Actor("token", token.name) if token is not None else None
+        opened = Opened(Database(database.engine, database.address, actor))
+        return Store(opened, self.rulebook, self._floors())
+
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """What follows from the whole store, made again by another thread where the store has changed.
+
+        Who asks waits a moment for it, and is then given what was made last.
+        """
+        return self._cache.get(name, store_state(self.opened.database), make)
+
+    def _floors(self) -> Floors:
+        """Noise floors of the present state of the store, which requests share: reading one takes 0.2 s."""
+        now = store_state(self.opened.database)
+        if self._floors_of[0] != now:
+            self._floors_of = (now, {})
+        return self._floors_of[1]
+
+    def counts(self) -> FacetCounts:
+        """How many receipts stand, by lane, status and outcome."""
+        return self.cached("counts", lambda: facet_counts(self.opened.database))
+
+    def frontier(self) -> list[dict[str, Any]]:
+        """The rows of the frontier."""
+        rows: list[dict[str, Any]] = self.cached("frontier", lambda: self.store().frontier().to_dict())
+        return rows
+
+    def admit(self, caller: str) -> None:
+        """Count a request of a caller. Raises Busy beyond the rate."""
+        if not self._limiter.hit(self._rate, "rate", caller):
+            raise Busy(1)
+
+    def authenticate(self, secret: str | None, scope: str | None, caller: str) -> Token | None:
+        """The token of a secret, which may do what the scope names; None where nobody needs one.
+
+        Raises AccessDenied, and Busy for an address that tries too many tokens, or a token that is tried too often. The
+        right one is never held up by what others try.
+        """
+        if scope is None or self.settings.open:
+            return None
+        token = self.tokens.holder(secret) if secret else None
+        if token is None:
+            tried = [("address", caller), ("token", secret[:PREFIX])] if secret else []
+            passed = [self._limiter.hit(self._failures, *item) for item in tried]  # each is counted
+            if not all(passed):
+                raise Busy(60)
+            raise AccessDenied(401, "send a valid token: Authorization: Bearer rcp_…")
+        if not (token.may(scope) or (scope == "submit" and token.lanes)):
+            raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
+        return token

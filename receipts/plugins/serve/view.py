@@ -1,0 +1,61 @@
+"""What a page of the server is made of: the page model, controls above it, and where its links lead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from receipts.plugins.serve.operation import Call
+from receipts.publish.page import RUN, Link, Page
+
+if TYPE_CHECKING:
+    from receipts.store import Entry
+
+NAV = (
+    ("/", "Frontier"),
+    ("/runs", "Runs"),
+    ("/failures", "Failures and envelope"),
+    ("/inbox", "Inbox"),
+)
+
+ROWS = 50  # of a table
+RATE = "tokens_per_second_per_chip"
+
+
+@dataclass(frozen=True)
+class View:
+    """A page with its template (in ``reports/parts``), the values that the template takes beside it, and its status."""
+
+    page: Page
+    template: str = "site"
+    values: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+
+
+def run(receipt: str, text: str = "") -> Link:
+    """A link to a run."""
+    return Link(text or receipt[:12], f"{RUN}{receipt}")
+
+
+def lead(anchor: str) -> str | None:
+    """Where a link of the page model leads: a run, or a path of the server."""
+    if anchor.startswith(RUN):
+        return f"/runs/{anchor.removeprefix(RUN)}"
+    return anchor if anchor.startswith("/") else None
+
+
+def url(path: str, query: Sequence[tuple[str, str]]) -> str:
+    """A path with its query."""
+    return f"{path}?{urlencode(query)}" if query else path
+
+
+def may(call: Call, scope: str) -> bool:
+    """Whether who asks may do what a scope names."""
+    return call.token is None or call.token.may(scope)
+
+
+def moment(item: Entry) -> str:
+    """When a launch started, as a table has it."""
+    return f"{item.started:%Y-%m-%d %H:%M}"

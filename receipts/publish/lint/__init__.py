@@ -1,1 +1,0 @@
-"""Performance statements in Markdown, and whether the receipts that they link to bear them out."""

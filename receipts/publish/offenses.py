@@ -1,0 +1,278 @@
+"""Findings of rules as items of a page, and what a verdict lacks, in words.
+
+One offense is one item, and the facts that rules lack are one item together. A lack is named by the leaf that a rule
+asks for, else by the name of the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from receipts import metrics
+from receipts.judging.rule import Topic
+from receipts.judging.rulebook import RuleSet
+from receipts.judging.verdict import Comparison, Finding, Level, Question
+from receipts.publish.page import Cell, Entry, Link, Section, Table, marked, table_of
+from receipts.publish.readings import leaf
+from receipts.publish.words import words
+from receipts.receipt.leaves import find_leaf
+
+SHOWN_HELD = 12  # settings that are named one by one
+MOST_EXPECTED = 60
+_ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Findings put together: those of one rule, wherever they are, and those that wait for one missing fact.
+
+    ``judged`` decide, ``shown`` decide nothing.
+    """
+
+    judged: tuple[tuple[Finding, ...], ...]
+    waiting: Mapping[str, tuple[Finding, ...]]
+    shown: tuple[tuple[Finding, ...], ...] = ()
+
+    def at(self, level: Level) -> tuple[tuple[Finding, ...], ...]:
+        """The judged groups of one level."""
+        return tuple(group for group in self.judged if group[0].level is level)
+
+
+def grouped(findings: Iterable[Finding]) -> Grouped:
+    """Group findings by level, those on a question of the verdict before the others, each in the order of codes."""
+    judged: dict[tuple[str, ...], list[Finding]] = {}
+    waiting: dict[str, list[Finding]] = {}
+    for item in findings:
+        if item.unjudged:
+            waiting.setdefault(item.at, []).append(item)
+        else:
+            judged.setdefault((item.code, item.level.value), []).append(item)
+    ordered = sorted(judged.values(), key=lambda group: (*_weight(group[0]), group[0].code))
+    deciding = [tuple(group) for group in ordered if group[0].level is not Level.SHOWN]
+    shown = [tuple(group) for group in ordered if group[0].level is Level.SHOWN]
+    return Grouped(tuple(deciding), {at: tuple(group) for at, group in waiting.items()}, tuple(shown))
+
+
+def _weight(item: Finding) -> tuple[int, bool]:
+    return _ORDER[item.level], item.question is Question.NONE
+
+
+def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:
+    """The findings on the pair, and of the sides what those do not already quote."""
+    pair = [item for item in verdict.findings if item.on_pair]
+    quoted = {(item.subject, item.at) for item in pair if item.code in rules.about(Topic.SIDES)}
+    unknown = rules.about(Topic.UNKNOWN)
+    listed = len({item.at for item in pair if item.code in unknown}) <= SHOWN_HELD
+    shown = (*rules.about(Topic.WITNESS), *rules.about(Topic.INCIDENT))  # what a side ran on, though it decides nothing
+    sides = [
+        item
+        for item in verdict.findings
+        if item not in pair
+        and (item.subject, item.at) not in quoted
+        and not (item.unjudged and item.question is Question.COMPARABLE)
+        and (item.level is not Level.SHOWN or item.code in shown)
+    ]
+    return [item for item in pair if listed or item.code not in unknown] + sides
+
+
+def decides(item: Finding, verdict: Comparison, rules: RuleSet) -> bool:
+    """Whether a finding has a part in this verdict: on the pair, on a path, or on a side where it spoils this metric.
+
+    What spoils another metric of a side alone is no reason of it.
+    """
+    if item.waived is not None or item.question is Question.NONE:
+        return False
+    if item.on_pair or item.question is Question.PATH:
+        return True
+    spoils = not item.taints or item.spoils(metrics.get(verdict.metric).taint)
+    return spoils and item.code not in rules.sparing(verdict.metric)
+
+
+def refusing(verdict: Comparison, rules: RuleSet) -> list[Finding]:
+    """The errors that decide a verdict, the first the one to name: on the pair, on a side's path, then what a pair's
+    rule quotes of a side.
+    """
+    quoting = rules.about(Topic.SIDES)
+    errors = (item for item in verdict.findings if item.level is Level.ERROR and decides(item, verdict, rules))
+    return sorted(errors, key=lambda item: (item.code in quoting, not item.on_pair))
+
+
+def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry, ...]:
+    """Every finding as an item, by weight. With ``sides`` each names its side, once if it is on both."""
+    groups = grouped(findings)
+    waiting = (missing(groups.waiting, sides=sides),) if groups.waiting else ()
+    judged, shown = ([entry(group, sides=sides) for group in part] for part in (groups.judged, groups.shown))
+    return (*judged, *waiting, *shown)
+
+
+def entry(group: Sequence[Finding], *, sides: bool = False) -> Entry:
+    """One offense: code and name, where it is and what it is, what is expected, what to do; each once."""
+    first = group[0]
+    title = (
+        marked(first.level.value),
+        " ",
+        Link(f"{first.code} {first.name}", f"rule-{first.code}"),
+        on_sides(group) if sides else "",
+    )
+    facts: list[tuple[str, Cell]]
+    expected = list(dict.fromkeys(item.expected for item in group))
+    if len(expected) == 1:
+        facts = [*(("", (place,)) for place in places(group)), ("expected", (first.expected,))]
+    else:
+        lines = dict.fromkeys(f"{item.at}: {item.found}; expected {item.expected}" for item in group)
+        facts = [("", (line,)) for line in lines]
+    return Entry(
+        f"finding-{first.code}-{first.level.value}", title, (*facts, *(("→", (text,)) for text in actions(group)))
+    )
+
+
+def warning(group: Sequence[Finding]) -> tuple[str, tuple[Cell, ...]]:
+    """A finding that decides nothing, in a line."""
+    first = group[0]
+    return f"{first.code} {first.name}{on_sides(group)}", tuple((place,) for place in places(group))
+
+
+def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
+    """The facts that rules wait for, as one item: a bare receipt lacks dozens."""
+    title = (marked("I"), " unjudged, for facts that are not stated")
+    advice = "state them; receipts rules CODE says what each is needed for"
+    return Entry("finding-unjudged", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
+
+
+def places(findings: Sequence[Finding]) -> list[str]:
+    """Where a group is and what it is there, each once."""
+    return list(dict.fromkeys(f"{item.at}: {item.found}" for item in findings))
+
+
+def waiting_text(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> str:
+    """The missing facts as one sentence, each with the rules that wait for it."""
+    parts = []
+    for at, group in waiting.items():
+        codes = ", ".join(dict.fromkeys(item.code for item in group))
+        parts.append(f"{at} ({codes}{on_sides(group) if sides else ''})")
+    return ", ".join(parts)
+
+
+def actions(items: Sequence[Finding]) -> list[str]:
+    """What to do about findings of one rule, each once; one action on several leaves names them together."""
+    shapes: dict[str, list[str]] = {}
+    for item in items:
+        shape = item.do.replace(item.at, "\0", 1)
+        places = shapes.setdefault(shape, [])
+        if item.at not in places:
+            places.append(item.at)
+    return [shape.replace("\0", ", ".join(places), 1) for shape, places in shapes.items()]
+
+
+def on_sides(findings: Sequence[Finding]) -> str:
+    """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
+    sides = sorted({item.subject.upper() for item in findings if item.subject in ("a", "b")})
+    return f" on {' and '.join(sides)}" if sides else ""
+
+
+def reason(item: Finding) -> str:
+    """One finding in one sentence: what is there, and what was expected if that is short."""
+    expected = f", expected {item.expected}" if item.expected and len(item.expected) <= MOST_EXPECTED else ""
+    name = leaf(item.at)
+    return f"{item.found if item.found.startswith(name) else f'{name}: {item.found}'}{expected}"
+
+
+MOST_NAMED: Final = 3
+_WITNESSED: Final = "path.witnessed."
+
+
+def lack_name(item: Finding) -> str:
+    """What a finding lacks: a fact, or what would settle the offense."""
+    say = words("leaves")
+    settles = None if item.unjudged else say.named("offense").get(item.name)
+    if settles is not None:
+        return settles
+    if item.unjudged or item.at in say.named("leaf") or item.at.startswith(_WITNESSED):
+        return leaf_in_words(item.at)
+    return say("settles", offense=item.name.replace("_", " "))
+
+
+def leaf_in_words(at: str) -> str:
+    """A leaf in words."""
+    say = words("leaves")
+    name = say.named("leaf").get(at) or leaf(at).replace("_", " ")
+    return say("witness", leaf=name) if at.startswith(_WITNESSED) and at not in say.named("leaf") else name
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that is missing: its name, the rules that wait for it, and what to do about it."""
+
+    name: str
+    codes: tuple[str, ...]
+    actions: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.codes)})"
+
+
+def weighed_lacks(groups: Grouped) -> list[Lack]:
+    """Everything that is missing, by weight: what keeps a question of the verdict open, then what most rules need."""
+    items: dict[str, list[Finding]] = {}
+    for group in groups.at(Level.OPEN):
+        items.setdefault(lack_name(group[0]), []).extend(group)
+    known = {item.code for group in items.values() for item in group}
+    for at, group in groups.waiting.items():
+        rest = [item for item in group if item.code not in known]
+        if rest:
+            items.setdefault(leaf_in_words(at), []).extend(rest)
+    ordered = sorted(items.items(), key=lambda item: _lack_weight(item[1]))
+    return [Lack(name, tuple(dict.fromkeys(item.code for item in group)), _advice(group)) for name, group in ordered]
+
+
+def _advice(group: Sequence[Finding]) -> tuple[str, ...]:
+    """What to do: what a rule says that judged, where one did; else to state the fact, and what that is."""
+    if judged := [item for item in group if not item.unjudged]:
+        return tuple(actions(judged))
+    fact = find_leaf(group[0].at)
+    return tuple(f"{text}: {fact.description}" if fact is not None else text for text in actions(group))
+
+
+def _lack_weight(group: Sequence[Finding]) -> tuple[bool, bool, int]:
+    """Open questions of the verdict in the order of their codes; other findings; facts, those that most rules need."""
+    on_question = any(item.question is not Question.NONE and not item.unjudged for item in group)
+    facts = all(item.unjudged for item in group)
+    return not on_question, facts, -len({item.code for item in group}) if facts else 0
+
+
+def lacks_sentence(missing: Sequence[Lack], source: str) -> str:
+    """What keeps a receipt from being valid: the weightiest, and the command that lists the rest."""
+    say = words("receipt")
+    first = ", ".join(map(str, missing[:MOST_NAMED]))
+    if len(missing) <= MOST_NAMED:
+        return say("keeps", n=len(missing), first=first)
+    return say("keeps_more", n=len(missing), first=first, source=source)
+
+
+def lacks_table(missing: Sequence[Lack]) -> Table:
+    """All of it, by weight, with what to do."""
+    rows = ((item.name, ", ".join(item.codes), "; ".join(item.actions)) for item in missing)
+    return table_of(words("receipt")("missing"), "missing | rules ^1 | what to do", rows)
+
+
+def finding_sections(
+    shown: Sequence[Sequence[Finding]], findings: Iterable[Finding], *, sides: bool = False
+) -> list[Section]:
+    """Findings that decide nothing, in a line each; and, folded, all that rejects nothing in full."""
+    say = words("receipt")
+    others = entries((item for item in findings if item.level is not Level.ERROR), sides=sides)
+    return [
+        Section("warnings", say("warnings"), points=tuple(map(warning, shown))),
+        Section("findings", say("findings"), entries=others, fold=say("findings_fold", n=len(others))),
+    ]
+
+
+def remedies(groups: Sequence[Sequence[Finding]]) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    """Each open question by what it lacks, with all that would answer it."""
+    by_rule: dict[str, list[Finding]] = {}
+    for group in groups:
+        by_rule.setdefault(group[0].code, []).extend(group)
+    for code, items in by_rule.items():
+        yield f"{lack_name(items[0])} ({code}{on_sides(items)})", tuple((text,) for text in actions(items))

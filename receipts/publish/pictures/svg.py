@@ -1,0 +1,273 @@
+"""What pictures for a page are drawn on: colors, marks of series, a canvas, and the SVG element in the page.
+
+Colors are those of Okabe and Ito (2008), *Color Universal Design*, which people with any color vision tell apart, with
+lighter and darker forms for the ninth category and later. Series are distinguished without color as well: by a shape
+and a dash each. Each light color of a mark has a contrast of at least 4.5 to 1 on white, each dark one on the page's
+dark ground (WCAG 2 asks 3 of graphics).
+
+A canvas has the pixels of the page, with the origin at the top left. A drawing is SVG elements that take the page's
+colors and font, with ids of its own. Ink, lines, paper and marks are variables of the page (`VARIABLES`), each with the
+color of a light page behind it, so that dark mode and print need no second picture.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import Final, NamedTuple
+
+INK: Final = "#1b1b1b"
+FAINT: Final = "#6b6b6b"
+LINE: Final = "#bdbdbd"
+PAPER: Final = "#ffffff"
+
+CATEGORIES: Final = (
+    *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#5c5c5c"),
+    *("#80b9d9", "#8a5f00", "#7fceb9", "#7f3800", "#7a4864", "#1f6a91", "#b3a800", "#b0b0b0"),
+)
+
+
+def category(index: int) -> str:
+    """The colour of the category at this place; the seventeenth takes the first one again."""
+    return CATEGORIES[index % len(CATEGORIES)]
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21, as WCAG 2 defines it."""
+    low, high = sorted(map(_luminance, (one, other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def ink_on(ground: str) -> str:
+    """The text colour with the better contrast on a colour: dark or white."""
+    return max((INK, PAPER), key=lambda ink: contrast(ink, ground))
+
+
+def _luminance(colour: str) -> float:
+    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
+
+
+class SeriesStyle(NamedTuple):
+    """How a series is drawn: its colours on light and on dark ground, its shape, and its dash in widths of the line."""
+
+    light: str
+    dark: str
+    shape: str
+    dash: tuple[float, ...]
+
+
+MARKS: Final = (
+    SeriesStyle("#0072b2", "#56b4e9", "circle", ()),
+    SeriesStyle("#c24e00", "#f08a4b", "square", (5, 2)),
+    SeriesStyle("#007a59", "#2fc79a", "triangle", (1.5, 1.5)),
+    SeriesStyle("#a0487a", "#e39ac4", "diamond", (6, 2, 1.5, 2)),
+    SeriesStyle("#7a5c00", "#d9b23c", "inverted", (9, 3)),
+    SeriesStyle("#5c5c5d", "#b4b8bd", "plus", (3, 3)),
+    SeriesStyle("#4a3fb5", "#a79cf5", "cross", (6, 2, 1.5, 2, 1.5, 2)),
+    SeriesStyle("#b3261e", "#ff8f86", "pentagon", (2, 4)),
+)
+_PLUS: Final = (
+    *((-1 / 3, -1.0), (1 / 3, -1.0), (1 / 3, -1 / 3), (1.0, -1 / 3), (1.0, 1 / 3), (1 / 3, 1 / 3)),
+    *((1 / 3, 1.0), (-1 / 3, 1.0), (-1 / 3, 1 / 3), (-1.0, 1 / 3), (-1.0, -1 / 3), (-1 / 3, -1 / 3)),
+)
+_HALF: Final = math.sqrt(0.5)
+# Corners of each shape within a square from -1 to 1, y downward; a circle has none.
+SHAPES: Final[dict[str, tuple[tuple[float, float], ...]]] = {
+    "circle": (),
+    "square": ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)),
+    "triangle": ((0.0, -1.0), (1.0, 1.0), (-1.0, 1.0)),
+    "diamond": ((0.0, -1.41), (1.41, 0.0), (0.0, 1.41), (-1.41, 0.0)),
+    "inverted": ((0.0, 1.0), (1.0, -1.0), (-1.0, -1.0)),
+    "plus": _PLUS,
+    "cross": tuple(((x - y) * _HALF, (x + y) * _HALF) for x, y in _PLUS),
+    "pentagon": tuple((math.sin(turn), -math.cos(turn)) for turn in (math.tau * index / 5 for index in range(5))),
+}
+# Names that the page's style gives values for its light, dark and printed forms; see reports/parts/colors.css.
+VARIABLES: Final = {
+    INK: "--ink",
+    FAINT: "--soft",
+    LINE: "--line",
+    PAPER: "--paper",
+    **{mark.light: f"--mark-{number}" for number, mark in enumerate(MARKS, 1)},
+}
+
+
+TEXT: Final = 11.0  # sizes of text
+SMALL: Final = 10.0
+DOTTED: Final = (1.0, 1.65)  # lengths of strokes and gaps, in widths of the line
+_SIGN: Final = 0.56  # of its size: the width of a sign in the fonts that pages have
+_BELOW_MIDDLE: Final = 0.26  # of its size: from the middle of a line in those fonts down to where its letters stand
+_ANCHORS: Final = {"left": "start", "center": "middle", "right": "end"}
+Place = tuple[float, float]
+
+
+def extent(text: str, size: float = TEXT) -> float:
+    """The width of a text, to what can be known without its font."""
+    return len(text) * _SIGN * size
+
+
+def cut(text: str, width: float, size: float = TEXT) -> str:
+    """Text that fits a width."""
+    most = max(1, int(width / (_SIGN * size)))
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def printable(text: str) -> str:
+    """Text that XML can hold, as XML writes it."""
+    return escape("".join(char if char.isprintable() else " " for char in text), quote=False)
+
+
+class Canvas:
+    """A drawing at places in pixels: shapes lie below marks, and marks below text.
+
+    ``name`` starts every id in it. ``dash`` holds lengths of strokes and gaps in widths of the line; none is solid.
+    """
+
+    def __init__(self, name: str, width: float, height: float) -> None:
+        self.width = width
+        self.height = height
+        self._name = name
+        self._outlines: dict[str, str] = {}  # ids of marks by their paths
+        self._layers: tuple[list[str], list[str], list[str]] = ([], [], [])
+
+    def __repr__(self) -> str:
+        return f"Canvas({self.width:g} by {self.height:g})"
+
+    def drawing(self) -> str:
+        """All that was drawn, an element a line."""
+        outlines = "".join(f'<path id="{key}" d="{path}" />' for path, key in self._outlines.items())
+        shapes, marks, texts = self._layers
+        return "\n".join([*shapes, *([f"<defs>{outlines}</defs>"] if outlines else []), *marks, *texts])
+
+    def label(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        *,
+        size: float = TEXT,
+        ha: str = "left",
+        colour: str = INK,
+        bold: bool = False,
+    ) -> None:
+        """Text in one line, its middle at ``y``, and its left end, ``center`` or ``right`` end at ``x``."""
+        weight = "font-weight: 700; " if bold else ""
+        style = f"{weight}font-size: {size:g}px; text-anchor: {_ANCHORS[ha]}; fill: {_paint(colour)}"
+        at = f'x="{_number(x)}" y="{_number(y + _BELOW_MIDDLE * size)}"'
+        self._layers[2].append(f'<text style="{style}" {at}>{printable(text)}</text>')
+
+    def line(
+        self, points: Sequence[Place], *, colour: str = INK, width: float = 1.5, dash: Sequence[float] = ()
+    ) -> None:
+        """A line through places."""
+        self.segments([points], colour=colour, width=width, dash=dash)
+
+    def segments(
+        self, lines: Sequence[Sequence[Place]], *, colour: str = INK, width: float = 1.0, dash: Sequence[float] = ()
+    ) -> None:
+        """Lines that do not touch, each through its places."""
+        path = " ".join(_through(points) for points in lines if points)
+        if path:
+            self._layers[0].append(f'<path d="{path}" style="fill: none; {_stroke(colour, width, dash)}" />')
+
+    def uprights(
+        self,
+        spans: Sequence[tuple[float, float, float]],
+        *,
+        colour: str = INK,
+        width: float = 1.0,
+        dash: Sequence[float] = (),
+    ) -> None:
+        """Vertical lines, each at an x from a top to a bottom."""
+        self.segments([((x, top), (x, bottom)) for x, top, bottom in spans], colour=colour, width=width, dash=dash)
+
+    def boxes(
+        self, boxes: Sequence[tuple[float, float, float, float]], *, fill: str = "none", edge: str = "none",
+        alpha: float = 1.0, dash: Sequence[float] = (),
+    ) -> None:  # fmt: skip
+        """Rectangles of one look, each a left, a top, a width and a height. ``alpha`` is that of the filling."""
+        if not boxes:
+            return
+        corners = (((x, y), (x + wide, y), (x + wide, y + tall), (x, y + tall)) for x, y, wide, tall in boxes)
+        path = " ".join(f"{_through(places)} z" for places in corners)
+        style = f"fill: {_paint(fill)}"
+        style += f"; fill-opacity: {alpha:g}" if alpha < 1.0 else ""
+        style += f"; {_stroke(edge, 1.0, dash)}" if edge != "none" else ""
+        self._layers[0].append(f'<path d="{path}" style="{style}" />')
+
+    def marks(self, places: Sequence[Place], mark: SeriesStyle, *, hollow: bool = False, size: float = 8.0) -> None:
+        """A series' mark at each place: filled, or hollow."""
+        if not places:
+            return
+        path = _outline(mark.shape, size)
+        key = self._outlines.setdefault(path, f"{self._name}-{len(self._outlines) + 1}")
+        style = f"fill: {_paint(PAPER if hollow else mark.light)}; stroke: {_paint(mark.light)}; stroke-width: 1.5"
+        at = (f'x="{_number(x)}" y="{_number(y)}"' for x, y in places)
+        self._layers[1].extend(f'<use {place} style="{style}" href="#{key}" />' for place in at)
+
+    def whisker(self, x: float, low: float, high: float, colour: str) -> None:
+        """An upright interval with two feet."""
+        feet = [((x - 4.0, y), (x + 4.0, y)) for y in (low, high)]
+        self.segments([((x, low), (x, high)), *feet], colour=colour, width=1.4)
+
+
+def _number(value: float) -> str:
+    """To a hundredth of a pixel: finer is nothing that anybody sees."""
+    return f"{round(value, 2) + 0.0:g}" if abs(value) < 1e4 else f"{value:.2f}"
+
+
+def _through(places: Iterable[Place]) -> str:
+    return "M " + " L ".join(f"{_number(x)} {_number(y)}" for x, y in places)
+
+
+def _paint(colour: str) -> str:
+    return f"var({VARIABLES[colour]}, {colour})" if colour in VARIABLES else colour
+
+
+def _stroke(colour: str, width: float, dash: Sequence[float]) -> str:
+    lengths = ",".join(f"{length * width:g}" for length in dash)
+    return (
+        f"stroke-dasharray: {lengths}; " if lengths else ""
+    ) + f"stroke: {_paint(colour)}; stroke-width: {width:g}; stroke-linejoin: miter"
+
+
+def _outline(shape: str, size: float) -> str:
+    """The path of a mark around the origin: a circle, or the polygon of its corners."""
+    half = size / 2
+    corners = SHAPES[shape]
+    if not corners:
+        return f"M {-half:g} 0 a {half:g} {half:g} 0 1 0 {size:g} 0 a {half:g} {half:g} 0 1 0 {-size:g} 0 z"
+    return f"{_through((x * half, y * half) for x, y in corners)} z"
+
+
+_TITLE: Final = 200  # signs: a label may be as long as a book, and a description is read aloud
+_ALT: Final = 2000
+
+
+def inline_svg(paint: Callable[[Canvas], None], *, name: str, width: float, height: float, title: str, alt: str) -> str:
+    """The SVG element of a drawing that ``paint`` makes, ``width`` by ``height`` of the page's pixels.
+
+    ``name`` starts every id in it: letters, digits and hyphens, once on a page. ``title`` and ``alt`` are its name and
+    description for a reader who does not see it.
+    """
+    canvas = Canvas(name, width, height)
+    paint(canvas)
+    size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}"'
+    reads = f'role="img" aria-labelledby="{name}-title" aria-describedby="{name}-alt"'
+    return "\n".join(
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} {reads} stroke-linejoin="round">',
+            f'<title id="{name}-title">{printable(title[:_TITLE])}</title>',
+            f'<desc id="{name}-alt">{printable(alt[:_ALT])}</desc>',
+            canvas.drawing(),
+            "</svg>",
+        )
+    )
+
+
+def standalone_svg(svg: str) -> str:
+    """The same as a file of its own: with a font, and on paper."""
+    return svg.replace("<svg ", '<svg font-family="DejaVu Sans, Verdana, sans-serif" style="background: #ffffff" ', 1)

@@ -1,0 +1,308 @@
+"""Memory by chip over the physical topology: where chips stand, a value for each, and the picture of a page.
+
+A torus is drawn by its coordinates. The runtime numbers chips with the first coordinate fastest: libtpu 0.0.52
+(`jax.experimental.topologies`) gives chip ``x + X·(y + Y·z)`` for v6e slices from 2x4 to 16x16 and for v5p slices up to
+4x4x4, whatever chips a host has. Elsewhere, and where the shape is not known, a row is a host, whose chips have
+consecutive ordinals.
+
+The picture is for reports and for ``receipts chips --svg``. The darker a cell, the more of its limit a chip used; of a
+change, the larger it is. Red is a chip that keeps less than its lane wants (with a ``!``), or one whose pressure grew;
+blue is relief. The chips with the worst value are outlined.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Final, Literal, NamedTuple
+
+from receipts.base.units import GIB
+from receipts.metrics.chips.account import MOST_NAMED
+from receipts.publish.pictures import svg
+from receipts.publish.pictures.chart import WIDTH
+from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
+from receipts.receipt.accelerators import find_accelerator
+
+_SHAPE: Final = re.compile(r"\d{1,6}(?:\s*[x×*]\s*\d{1,6}){0,2}", re.IGNORECASE)
+_ROW: Final = 8  # chips in a row where nothing says how they stand; 16 beyond 64 of them
+
+
+class ChipPlace(NamedTuple):
+    """A plane, a row of it, and a column, each from 0."""
+
+    plane: int
+    row: int
+    column: int
+
+
+class ChipLayout(NamedTuple):
+    """Places of chips by ordinal, on ``planes`` of ``rows`` by ``columns``; some places may be empty.
+
+    ``row_word`` names a row (``y 0``, ``host 0``), ``says`` is what the picture tells of the arrangement.
+    """
+
+    planes: int
+    rows: int
+    columns: int
+    places: Mapping[int, ChipPlace]
+    row_word: str
+    note: str
+
+    def chips(self, plane: int, row: int) -> list[int]:
+        """Ordinals of one row, in the order of columns."""
+        row_chips = [(place.column, chip) for chip, place in self.places.items() if place[:2] == (plane, row)]
+        return [chip for _, chip in sorted(row_chips)]
+
+
+def layout(
+    chips: Sequence[int],
+    *,
+    count: int | None = None,
+    hosts: int | None = None,
+    physical: str | None = None,
+    accelerator: str | None = None,
+) -> ChipLayout:
+    """Places for the ordinals given, of which ``count`` took part; ``physical`` is a shape such as ``4x4x4``.
+
+    A shape that does not hold ``count`` chips, or ordinals that have gaps, are drawn in the order of ordinals.
+    """
+    named = range(min(count or 0, MOST_NAMED)) if all(chip < (count or 0) for chip in chips) else ()
+    ordered = sorted({*chips, *named})
+    shape = _shape(physical)
+    if len(ordered) == 1:
+        return _rows(ordered, 1, "row", "one chip")
+    whole = ordered == list(range(len(ordered)))
+    if whole and len(shape) > 1 and prod(shape) == len(ordered):
+        return _torus(ordered, shape) if _is_torus(accelerator) else _nested(ordered, shape, hosts)
+    if hosts and len(ordered) % hosts == 0:
+        note = f"a row a host: {hosts} × {len(ordered) // hosts} chips" if hosts > 1 else "one host"
+        return _rows(ordered, len(ordered) // hosts, "host", note)
+    note = "how chips stand is not stated: rows in the order of their ordinals"
+    if len(shape) > 1:
+        note = f"the shape {physical} does not hold these {len(ordered)} chips: rows in the order of their ordinals"
+    return _rows(ordered, min(len(ordered), _ROW if len(ordered) <= 64 else 2 * _ROW), "row", note)
+
+
+def _shape(physical: str | None) -> tuple[int, ...]:
+    text = (physical or "").strip()
+    return tuple(int(part) for part in re.findall(r"\d+", text)) if _SHAPE.fullmatch(text) else ()
+
+
+def _is_torus(accelerator: str | None) -> bool:
+    known = find_accelerator(accelerator)
+    return known is not None and "torus" in known.fabric
+
+
+def _torus(ordered: Sequence[int], shape: Sequence[int]) -> ChipLayout:
+    x, y, z = (*shape, 1)[:3]
+    places = {chip: ChipPlace(chip // (x * y), chip // x % y, chip % x) for chip in ordered}
+    planes = ", a plane for each z" if z > 1 else ""
+    return ChipLayout(z, y, x, places, "y", f"{'x'.join(map(str, shape))} torus: x to the right, y down{planes}")
+
+
+def _nested(ordered: Sequence[int], shape: Sequence[int], hosts: int | None) -> ChipLayout:
+    columns = shape[-1]
+    rows = len(ordered) // columns
+    word = "host" if rows == hosts else "row"
+    note = f"a row a host: {rows} × {columns} chips" if word == "host" else f"{'x'.join(map(str, shape))}, row by row"
+    return _rows(ordered, columns, word, note)
+
+
+def _rows(ordered: Sequence[int], columns: int, word: str, note: str) -> ChipLayout:
+    # A host of very many chips is folded, or no page would hold it.
+    if columns > 2 * _ROW:
+        columns, word = 2 * _ROW, "row"
+    columns = max(1, columns)
+    places = {chip: ChipPlace(0, index // columns, index % columns) for index, chip in enumerate(ordered)}
+    return ChipLayout(1, -(-len(ordered) // columns), columns, places, word, note)
+
+
+ALIKE: Final = 0.05  # of the largest value: chips that lie closer together than this share one part of the scale
+UNCHANGED: Final = 0.01
+WORST: Final = {"higher": "leads", "lower": "has the least", "either": "changed the most"}
+Worse = Literal["higher", "lower", "either"]
+
+
+@dataclass(frozen=True)
+class Heat:
+    """Chips with their values in bytes. A chip of the layout without a value has a row that does not state it.
+
+    ``worse`` says which end is dark: ``lower`` for headroom, ``either`` for a change, where 0 is in the middle and red
+    is growth, or what is lost where ``relief`` is ``up``.
+    ``limits`` are the chips' limits in bytes. ``leaders`` have the worst value, ``missing`` no row, ``doubled`` two,
+    and ``thin`` less headroom than the lane keeps. ``title``, ``about`` and ``note`` are text for people.
+    """
+
+    layout: ChipLayout
+    values: Mapping[int, float]
+    title: str
+    about: str
+    note: tuple[str, ...] = ()
+    worse: Worse = "higher"
+    relief: Literal["down", "up"] = "down"
+    limits: Mapping[int, float] | None = None
+    leaders: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()
+    doubled: frozenset[int] = frozenset()
+    thin: frozenset[int] = frozenset()
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The ends of the scale in bytes: those of the values, yet so far apart that chips alike look alike."""
+        low, high = min(self.values.values(), default=0.0), max(self.values.values(), default=0.0)
+        if self.worse == "either":
+            base = max((self.limits or {}).values(), default=0.0)
+            reach = max(abs(low), abs(high), UNCHANGED * base, 1.0)
+            return -reach, reach
+        base = max(abs(high), abs(low), *(self.limits or {}).values()) if self.worse == "lower" else abs(high)
+        short = max(ALIKE * base, 1.0) - (high - low)
+        return (low - short / 2, high + short / 2) if short > 0 else (low, high)
+
+    def share(self, chip: int) -> float | None:
+        """Where a chip's value is on the scale: 0 to 1, the worst at 1; a change from -1 to 1."""
+        value = self.values.get(chip)
+        if value is None:
+            return None
+        low, high = self.scale
+        if self.worse == "either":
+            return value / high if self.relief == "down" else -value / high
+        place = (value - low) / (high - low)
+        return 1.0 - place if self.worse == "lower" else place
+
+    def fullness(self, chip: int) -> float | None:
+        """How dark a picture draws a chip, from 0 to 1: how much of its limit is used; of a change how large it is."""
+        value = self.values.get(chip)
+        if value is None or self.worse == "either":
+            share = self.share(chip)
+            return None if share is None else abs(share)
+        part = value / ((self.limits or {}).get(chip) or max(self.values.values()) or 1.0)
+        return 1.0 - part if self.worse == "lower" else part
+
+    def text(self, chip: int) -> str:
+        """A chip's value in GiB, with as many digits as tell chips apart; ``~`` where it states none."""
+        value = self.values.get(chip)
+        return "~" if value is None else self.amount(value)
+
+    def amount(self, value: float) -> str:
+        """Bytes in GiB: to a tenth, or to a hundredth where all are below ten; a change has its sign."""
+        sign = "+" if self.worse == "either" else ""
+        digits = 2 if max((abs(item) for item in self.values.values()), default=0.0) < 10 * GIB else 1
+        return f"{value / GIB:{sign}.{digits}f}"
+
+
+FEWEST: Final = 2  # a lone chip is a number
+_LINE: Final = 14.0
+_HEAD: Final = 24.0  # a title, and half a line below the head
+_GAP: Final = 14.0
+_EDGE: Final = 4.0
+_NAMES: Final = 52.0  # names of rows
+_TALLEST: Final = 30.0  # a row
+_MOST: Final = 260.0  # pixels of a launch, before its rows become flatter
+_FLAT: Final = 8.0
+_TEXT: Final = 34.0  # pixels of a cell that holds its value
+_PALE, _DARK = 0.08, 0.5  # how full a cell's color is: words on it stay readable on light and on dark ground
+_USED, _RELIEF, _BAD = MARKS[1].light, MARKS[0].light, MARKS[7].light
+
+
+def file_map(heat: Heat) -> str:
+    """The SVG element of one launch, or of a change, for a file: with a legend and the sentences of ``says``."""
+    return _svg([heat], name="chips", title=heat.title, width=2 * WIDTH, beside=_sentences(heat))
+
+
+def picture(maps: Sequence[Heat], *, name: str, title: str) -> str | None:
+    """The SVG element, or None where no launch has two chips with a value."""
+    kept = [item for item in maps if len(item.values) >= FEWEST]
+    return _svg(kept, name=name, title=title, width=WIDTH) if kept else None
+
+
+def _svg(maps: Sequence[Heat], *, name: str, title: str, width: float, beside: Sequence[str] = ()) -> str:
+    texts = [part for text in beside for part in textwrap.wrap(text, int(width / 6))]
+    height = sum(_height(item) + _GAP for item in maps) + _LINE * len(texts)
+    alt = "; ".join((*map(_alt_of, maps), *beside))
+    return svg.inline_svg(partial(_paint, maps, texts), name=name, width=width, height=height, title=title, alt=alt)
+
+
+def _alt_of(item: Heat) -> str:
+    values = ", ".join(f"chip {chip} {item.text(chip)}" for chip in item.layout.places if chip in item.values)
+    return f"{item.title}: {values}"
+
+
+def _sentences(heat: Heat) -> tuple[str, ...]:
+    marks = (
+        (heat.leaders, f"outlined: {WORST[heat.worse]}"),
+        (heat.thin, "!: less headroom than the lane keeps"),
+        (heat.doubled, "×2: two rows, the larger figure is shown"),
+        (heat.missing, "dotted: no row"),
+        (any(chip not in heat.values for chip in set(heat.layout.places) - heat.missing), "~: not stated"),
+    )
+    return (*filter(None, ["; ".join(words for holds, words in marks if holds)]), *heat.note)
+
+
+def _row(item: Heat) -> float:
+    """Pixels of a row."""
+    return min(_TALLEST, max(_FLAT, _MOST / (item.layout.rows * item.layout.planes)))
+
+
+def _head(item: Heat) -> float:
+    """Pixels of a title, what the map is of, and how its chips stand."""
+    return _HEAD + _LINE * (2 if item.about else 1)
+
+
+def _height(item: Heat) -> float:
+    return _head(item) + item.layout.planes * (item.layout.rows * _row(item) + 6.0)
+
+
+def _paint(maps: Sequence[Heat], texts: Sequence[str], canvas: Canvas) -> None:
+    top, room = 0.0, canvas.width - 2 * _EDGE
+    for item in maps:
+        canvas.label(_EDGE, top + 10.0, cut(item.title, room), bold=True)
+        for at, text in enumerate(filter(None, (item.about, item.layout.note))):
+            canvas.label(_EDGE, top + 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
+        for plane in range(item.layout.planes):
+            _plane(canvas, item, plane, top + _head(item) + plane * (item.layout.rows * _row(item) + 6.0))
+        top += _height(item) + _GAP
+    for at, text in enumerate(texts):
+        canvas.label(_EDGE, top + at * _LINE, text, size=SMALL)
+
+
+def _plane(canvas: Canvas, item: Heat, plane: int, top: float) -> None:
+    layout, tall = item.layout, _row(item)
+    wide = (canvas.width - _NAMES - _EDGE) / layout.columns
+    for row in range(layout.rows):
+        y = top + row * tall
+        # Of flat rows every so many have a name.
+        every = max(1, round(12.0 / tall))
+        if row % every == 0:
+            where = f"z {plane} " if layout.planes > 1 else ""
+            name = f"{where}{layout.row_word} {row}"
+            canvas.label(_NAMES - 6.0, y + tall / 2, name, ha="right", size=SMALL, colour=FAINT)
+        for chip in layout.chips(plane, row):
+            x = _NAMES + layout.places[chip].column * wide
+            _cell(canvas, item, chip, (x + 1.0, y + 1.0, wide - 2.0, tall - 2.0))
+
+
+def _cell(canvas: Canvas, item: Heat, chip: int, box: tuple[float, float, float, float]) -> None:
+    x, y, wide, tall = box
+    full = item.fullness(chip)
+    if full is None:
+        canvas.boxes([box], edge=LINE, dash=DOTTED)
+    else:
+        grew = item.worse == "either" and (item.share(chip) or 0.0) > 0.0
+        fill = _BAD if chip in item.thin or grew else _RELIEF if item.worse == "either" else _USED
+        depth = min(1.0, max(0.0, full)) ** (1 if item.worse == "either" else 3)
+        canvas.boxes([box], fill=fill, alpha=_PALE + (_DARK - _PALE) * depth)
+    if chip in item.leaders:
+        canvas.boxes([(x + 0.5, y + 0.5, wide - 1.0, tall - 1.0)], edge=INK)
+    if tall >= _LINE:
+        text = "".join(_texts(item, chip)) if wide >= _TEXT else "!" if chip in item.thin else ""
+        canvas.label(x + wide / 2, y + tall / 2, text, ha="center", size=SMALL)
+
+
+def _texts(item: Heat, chip: int) -> Iterator[str]:
+    yield "" if chip in item.missing else item.text(chip)
+    yield "!" if chip in item.thin else ""
+    yield " ×2" if chip in item.doubled else ""

@@ -1,1 +1,0 @@
-"""What renders a page: a terminal, Markdown, HTML."""

@@ -1,0 +1,236 @@
+"""Step times of compared launches: a row for each launch, with the spread of its steady steps.
+
+Launches stay apart: the spread between medians is what a comparison rests on, and pooled steps would hide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
+
+from receipts.publish.page import Cell, Figure, Table, table_of
+from receipts.publish.pictures import svg
+from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
+from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas
+from receipts.publish.report.page import link
+from receipts.publish.text import number, plain
+from receipts.questions.week.ref import Ref
+
+if TYPE_CHECKING:
+    from receipts.metrics import Launch
+    from receipts.publish.report.data import JudgedPair
+    from receipts.questions.week.reader import ReportReader
+
+
+Side = Literal["A", "B"]
+SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from
+_LEFT: Final = 46.0
+_RIGHT: Final = 92.0
+_TOP: Final = 30.0
+_ROW: Final = 17.0
+_BETWEEN: Final = 8.0  # the sides
+_UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSteps:
+    """One launch: quantiles of its steps in seconds at `SHARES`, of ``kept`` of ``steps`` steps.
+
+    ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out. ``tokens``
+    is what a step takes in, None where it is not known.
+    """
+
+    side: Side
+    quantiles: tuple[float, ...]
+    kept: int
+    steps: int
+    steady: bool
+    tokens: int | None
+
+    @property
+    def median(self) -> float:
+        """The middle one, in seconds."""
+        return self.quantiles[len(SHARES) // 2]
+
+
+def picture(rows: Sequence[LaunchSteps], *, name: str, title: str, measure: str = "step time") -> str | None:
+    """The SVG element, or None where a side has no launch with steps. ``measure`` is what the quantiles are of."""
+    if {item.side for item in rows} != {"A", "B"}:
+        return None
+    ordered = sorted(rows, key=lambda item: item.side)
+    height = _TOP + _ROW * len(ordered) + _BETWEEN + BELOW
+    return svg.inline_svg(
+        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, alt=_alt_of(ordered)
+    )
+
+
+def _unit(rows: Sequence[LaunchSteps]) -> tuple[float, str]:
+    least = min(item.median for item in rows)
+    return next((unit for unit in _UNITS if least >= unit[0]), _UNITS[-1])
+
+
+def _alt_of(rows: Sequence[LaunchSteps]) -> str:
+    size, unit = _unit(rows)
+    parts = []
+    for side in ("A", "B"):
+        medians = ", ".join(f"{item.median / size:.4g}" for item in rows if item.side == side)
+        parts.append(f"{side}: medians {medians} {unit}")
+    return "; ".join(parts)
+
+
+def _paint(rows: Sequence[LaunchSteps], measure: str, canvas: Canvas) -> None:
+    size, unit = _unit(rows)
+    # The outermost twentieths of a launch may lie many times farther out than all others.
+    ends = [item.quantiles[index] / size for item in rows for index in (1, -2)]
+    marks = nice(min(ends), max(ends), 6)
+    x = Scale(min(marks), max(marks))
+    plot = Panel(_LEFT, _TOP, WIDTH - _LEFT - _RIGHT, canvas.height - _TOP - BELOW, x, Scale(0.0, 1.0))
+    canvas.label(plot.right + 8.0, _TOP - 12.0, "steps kept", size=SMALL, colour=FAINT)
+    grid = [(plot.at(value, 0.0)[0], plot.top, plot.bottom) for value in marks]
+    canvas.uprights(grid, colour=LINE, width=0.8)
+    seen = 0
+    for index, item in enumerate(rows):
+        first = index == 0 or rows[index - 1].side != item.side
+        seen = 1 if first else seen + 1
+        y = _TOP + (index + 0.5) * _ROW + (_BETWEEN if item.side == "B" else 0.0)
+        canvas.label(4.0, y, f"{item.side} {seen}", size=SMALL, bold=True)
+        _row(canvas, plot, item, size, y)
+    canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
+    below(canvas, plot, [(value, tick_label(value)) for value in marks], f"{measure}, {unit}")
+
+
+def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) -> None:
+    mark = MARKS[0] if item.side == "A" else MARKS[1]
+    values = [value / size for value in item.quantiles]
+    inside = [value for value in values if plot.x.low <= value <= plot.x.high]
+    places = [plot.at(value, 0.0)[0] for value in values]
+    canvas.line([(places[1], y), (places[-2], y)], colour=mark.light, width=1.2)
+    box = (places[5], y - 5.0, places[15] - places[5], 10.0)
+    canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash=() if item.steady else DOTTED)
+    canvas.uprights([(plot.at(value, 0.0)[0], y - 3.0, y + 3.0) for value in inside], colour=mark.light)
+    canvas.marks([(places[10], y)], mark, size=6.5)
+    counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
+    canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)
+
+
+MOST: Final = 2  # comparisons of a lane
+LAUNCHES: Final = 10  # of a side
+PER: Final = 1000  # tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Timed(LaunchSteps):
+    """Steps of one launch, with its receipt."""
+
+    receipt: Ref
+
+    def per(self, tokens: int | None) -> Timed:
+        """The same for so many tokens; for a step without a number."""
+        scale = tokens / self.tokens if tokens and self.tokens else 1.0
+        return replace(self, quantiles=tuple(value * scale for value in self.quantiles))
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSteps:
+    """A comparison with its launches. `more` launches are left out."""
+
+    a: Ref
+    b: Ref
+    changed: tuple[str, ...]
+    launches: tuple[Timed, ...]
+    more: int
+
+    @property
+    def per(self) -> int | None:
+        """Tokens whose time is drawn, where steps of the two sides differ in what they take in; None for a step."""
+        sizes = {one.tokens for one in self.launches}
+        return PER if len(sizes) > 1 and None not in sizes and 0 not in sizes else None
+
+    @property
+    def measure(self) -> str:
+        """What is drawn, in words."""
+        return f"time of {self.per:,} tokens" if self.per else "step time"
+
+
+def compared(reader: ReportReader, judged: Sequence[JudgedPair]) -> tuple[ComparedSteps, ...]:
+    """The first of these comparisons whose sides both kept their steps."""
+    pairs: list[ComparedSteps] = []
+    for item in judged:
+        if len(pairs) == MOST:
+            break
+        if item.ratio is None or item.stated:
+            continue
+        rows = {row.id: row for row in reader.stored.entries([ref.id for ref in (*item.a, *item.b)])}
+        moved = [one.path for one in item.moved]
+        steps = steps_of(item.a, item.b, moved, lambda ref, rows=rows: reader.launch(rows[ref.id]))  # type: ignore[misc]
+        pairs += [steps] if steps is not None else []
+    return tuple(pairs)
+
+
+def steps_of(
+    a: Sequence[Ref], b: Sequence[Ref], changed: Sequence[str], launch: Callable[[Ref], Launch]
+) -> ComparedSteps | None:
+    """The steps of both sides; None where no launch of one of them kept any."""
+    sides: tuple[tuple[Side, Sequence[Ref]], ...] = (("A", a), ("B", b))
+    held = [one for side, refs in sides for ref in refs[:LAUNCHES] if (one := _timed(side, ref, launch(ref)))]
+    if {one.side for one in held} != {"A", "B"}:
+        return None
+    left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
+    return ComparedSteps(a[0], b[0], tuple(changed[:2]), tuple(held), left)
+
+
+def _timed(side: Side, ref: Ref, launch: Launch) -> Timed | None:
+    from receipts.stats.distributions import quantile
+
+    segment = launch.segment
+    if segment is None or not segment.kept:
+        return None
+    ordered = sorted(segment.of(launch.durations))
+    spread = tuple(quantile(ordered, share) for share in SHARES)
+    steady = segment.status == "steady"
+    return Timed(side, spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step, ref)
+
+
+def figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:
+    """A picture for each comparison; the first says how they are read."""
+    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(compared, 1))
+
+
+def _figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
+    moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
+    title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
+
+    rows = [one.per(item.per) for one in item.launches]
+    return Figure(
+        anchor,
+        _caption(item, moved, first=first),
+        lambda name: picture(rows, name=name, title=title, measure=item.measure),
+        _table(title, item),
+    )
+
+
+def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
+    reading = (
+        " A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, the "
+        "line 5 to 95 %, each tick a twentieth of the steps."
+    )
+    caption = f" (B).{reading if first else ''}"
+    open_ones = " A question mark: no steady segment." if any(not one.steady for one in item.launches) else ""
+    left = f" And {item.more} more launches." if item.more else ""
+    ends = (f"{item.measure.capitalize()} by launch: ", *link(item.a), " (A) and ", *link(item.b))
+    return (*ends, f"{caption}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
+
+
+def _table(title: str, item: ComparedSteps) -> Table:
+    header = "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
+    rows = (
+        (
+            *(one.side, link(one.receipt)[:1]),
+            *(f"{one.quantiles[index]:.5g}" for index in (10, 1, 19)),
+            *(number(one.kept), number(one.steps), "yes" if one.steady else "no", number(one.tokens)),
+        )
+        for one in item.launches
+    )
+    return table_of(title, header, rows)

@@ -1,0 +1,227 @@
+"""The verdict on a receipt: the page of a check, and the result of a submit.
+
+A check shows the status and its reason, every finding, and what is missing by weight. A submit shows one line a
+document, and what came of all together, with why some are invalid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from receipts.judging.verdict import Finding, Level, ReceiptVerdict
+from receipts.publish import offenses
+from receipts.publish.offenses import Grouped, entries, grouped, lacks_sentence, reason, weighed_lacks
+from receipts.publish.page import Cell, Mark, Page, Section, marked, sections_of
+from receipts.publish.readings import leaf as last_part
+from receipts.publish.words import words
+
+if TYPE_CHECKING:
+    from receipts.ingest import Ingested
+    from receipts.store import Submitted
+    from receipts.workflows.submit import Submission
+
+
+say = words("receipt")
+
+
+def offense(errors: Sequence[Sequence[Finding]]) -> Iterator[str]:
+    """Why a receipt is invalid: the first error, and how many more there are."""
+    first = errors[0][0]
+    yield say("offense", name=first.name.replace("_", " "), code=first.code, reason=reason(first))
+    if len(errors) > 1:
+        yield say("more", n=len(errors) - 1)
+
+
+def fallen(replaced: tuple[str, str] | None) -> Cell:
+    """That a receipt no longer stands, and why, before anything else is said of it."""
+    if replaced is None:
+        return ()
+    by, why = replaced
+    text = say("replaced", id=by[:12], reason=why) if by else say("withdrawn", reason=why)
+    return (Mark("no", say("superseded" if by else "retracted")), f"  {text}; ")
+
+
+def page(
+    verdict: ReceiptVerdict,
+    source: str,
+    *,
+    missing: bool = False,
+    undeclared: tuple[str, str] | None = None,
+    replaced: tuple[str, str] | None = None,
+) -> Page:
+    """The whole page; with ``missing`` what is missing and what to do about it, in place of the findings.
+
+    ``undeclared`` is the name of a lane that nobody declared, and which names are near it. ``replaced`` are the
+    successor (empty where it was retracted) and the reason of a receipt that no longer stands.
+    """
+    groups = grouped(verdict.findings)
+    name = verdict.label or verdict.receipt[:12]
+    unknown = [say("undeclared", lane=undeclared[0], near=undeclared[1])] if undeclared else []
+    if missing:
+        section = Section("missing", "", tables=(offenses.lacks_table(offenses.weighed_lacks(groups)),))
+    else:
+        section = Section("findings", "", entries=entries(verdict.findings))
+    return Page(
+        title=name,
+        headline=(
+            *fallen(replaced),
+            marked(verdict.status, say(verdict.status)),
+            f"  {'; '.join([name, *_why(verdict, groups, source)])}",
+        ),
+        facts=tuple(("", (text,)) for text in (say("checked", id=verdict.receipt[:12], lane=verdict.lane), *unknown)),
+        sections=sections_of(section),
+        foot=tuple(_foot(verdict)),
+    )
+
+
+def line(verdict: ReceiptVerdict, replaced: tuple[str, str] | None = None) -> Cell:
+    """The verdict in one line, after the receipt's name."""
+    return (f"{verdict.label or verdict.receipt[:12]}: ", *fallen(replaced), *status(verdict))
+
+
+def _why(verdict: ReceiptVerdict, groups: Grouped, source: str) -> Iterator[str]:
+    errors = groups.at(Level.ERROR)
+    if errors:
+        yield from offense(errors)
+    elif verdict.status != "valid" and (lacking := offenses.weighed_lacks(groups)):
+        yield offenses.lacks_sentence(lacking, source)
+
+
+def _foot(verdict: ReceiptVerdict) -> Iterator[tuple[str, Cell]]:
+    if verdict.witnesses:
+        yield "", (say("path_by", ids=", ".join(item[:12] for item in verdict.witnesses)),)
+    yield "", (grade(verdict),)
+    yield "", status(verdict)
+
+
+def grade(verdict: ReceiptVerdict) -> str:
+    """What the receipt's word rests on."""
+    why = f": {verdict.grade_why}" if verdict.grade_why else ""
+    return say("grade", grade=verdict.grade, why=why)
+
+
+def status(verdict: ReceiptVerdict) -> Cell:
+    """The verdict in one line."""
+    kinds = say("tainted", kinds=", ".join(verdict.tainted)) if verdict.tainted else ""
+    return (say("verdict", status=verdict.status, path=verdict.path, tainted=kinds),)
+
+
+say_submit = words("submit")
+
+MOST_REASONS = 2
+ORDER = ("valid", "invalid", "open")
+
+
+def submission_json(stored: Submitted) -> dict[str, Any]:
+    """The result of one stored document, as data."""
+    return {
+        "id": stored.id,
+        "new": stored.new,
+        "status": stored.status,
+        "submitted_at": stored.at.isoformat(),
+        "superseded": list(stored.superseded),
+        "stands": stored.stands,
+    }
+
+
+@dataclass
+class SubmitSum:
+    """Counts of documents, without the documents: a submit may have millions."""
+
+    known: int = 0
+    refused: int = 0
+    new: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    lacking: Counter[str] = field(default_factory=Counter)
+    outcomes: dict[str, Submission] = field(default_factory=dict)  # one of each kind: what an exit code asks for
+    _examples: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> int:
+        """How many documents were counted."""
+        return self.new.total() + self.known + self.refused
+
+    def add(self, item: Submission) -> None:
+        """Count one document."""
+        if item.submitted is None:
+            self.refused += 1
+        elif item.submitted.new:
+            self.new[item.submitted.status] += 1
+            if item.verdict is not None:
+                self._explain(item.verdict)
+        else:
+            self.known += 1
+        kind = item.status if item.stored and item.status is not None else "refused"
+        self.outcomes.setdefault(kind, item)
+
+    def _explain(self, verdict: ReceiptVerdict) -> None:
+        groups = grouped(verdict.findings)
+        errors = groups.at(Level.ERROR)
+        if errors:
+            first: Finding = errors[0][0]
+            self.reasons[first.code] += 1
+            self._examples.setdefault(first.code, reason(first))
+        elif verdict.status == "open" and (missing := weighed_lacks(groups)):
+            self.lacking[str(missing[0])] += 1
+
+    def sentence(self) -> str:
+        """``20 stored: 18 valid, 1 invalid (R302: sdpa_math ran, …), 1 open; 3 were stored before``."""
+        parts = [say_submit("sum", n=f"{self.new.total():,}", statuses=self._statuses())] if self.new else []
+        parts += [say_submit("before", n=self.known)] if self.known else []
+        parts += [say_submit("refused", n=self.refused)] if self.refused else []
+        whole = "; ".join(parts) or say_submit("none")
+        return say_submit("next", sum=whole) if self.new["open"] else whole
+
+    def _statuses(self) -> str:
+        parts = []
+        for status in ORDER:
+            if count := self.new[status]:
+                why = {"invalid": self._why, "open": self._missing}.get(status, str)()
+                values = {"n": f"{count:,}", "status": status}
+                parts.append(say_submit("reasons", reasons=why, **values) if why else say_submit("status", **values))
+        return ", ".join(parts)
+
+    def _why(self) -> str:
+        common = self.reasons.most_common(MOST_REASONS)
+        texts = [
+            say_submit("repeated" if count > 1 else "reason", n=f"{count:,}", code=code, reason=self._examples[code])
+            for code, count in common
+        ]
+        return "; ".join([*texts, "…"] if len(self.reasons) > MOST_REASONS else texts)
+
+    def _missing(self) -> str:
+        """What most open receipts lack first."""
+        common = self.lacking.most_common(1)
+        return say_submit("missing", n=common[0][1], lack=common[0][0]) if common else ""
+
+
+def outcome(item: Submission, *, alone: bool = False) -> Page:
+    """One stored receipt: its status, what it replaced and, if it is the only one, what keeps it from being valid."""
+    stored = item.submitted
+    assert stored is not None  # nothing refused is shown
+    lead = []
+    if item.verdict is not None and stored.status == "open" and alone:
+        lead.append(lacks_sentence(weighed_lacks(grouped(item.verdict.findings)), item.verdict.receipt[:12]))
+    lead += [say_submit("supersedes", id=replaced[:12]) for replaced in stored.superseded]
+    lead += [say_submit("stands", id=other[:12]) for other in stored.undecided]
+    lead += [] if stored.stands else [say_submit("fell")]
+    again = "" if stored.new else say_submit("again", at=stored.at)
+    return Page(item.name, (f"{stored.id[:12]}  ", marked(stored.status), f"  {item.name}{again}"), lead=tuple(lead))
+
+
+def added(name: str, item: Ingested, *, alone: bool = True) -> Page:
+    """What evidence adds to a receipt, and what contradicts it; of several receipts, what it adds is one line each."""
+    leaves = [leaf for leaf in item.leaves if leaf.path != "evidence"]
+    lead = [
+        say_submit("added", leaf=leaf.path, value=str(leaf.value)[:60], where=leaf.where) for leaf in leaves if alone
+    ]
+    facts = ", ".join(f"{last_part(leaf.path)} {str(leaf.value)[:60]}" for leaf in leaves)
+    headline = say_submit("added_to", name=name, facts=facts) if facts and not alone else name
+    for other in item.contradictions:
+        lead.append(
+            say_submit("contradicts", leaf=other.path, what=other.what, stands=other.stands or say_submit("unstated"))
+        )
+    return Page(name, (headline,), lead=tuple(lead))

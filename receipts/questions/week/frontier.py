@@ -1,0 +1,247 @@
+"""The frontier: the best configuration of every shape by what its launches show together, a faster peak beside it,
+and the best that is merely stated.
+
+Rows of the store give the candidates, the present rules decide. A shape is a geometry (the axes of the model and the
+accelerator), a depth, a sequence length and a number of chips; names and families are shown and not compared.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from receipts.axes import is_off
+from receipts.axes.difference import value_at
+from receipts.metrics.registry import Taint
+from receipts.questions.week.links import PROVENANCES
+from receipts.questions.week.reader import Item, ReportReader
+from receipts.stats.noise import Level, level_by_session
+from receipts.store.query.reports import SHAPE
+
+if TYPE_CHECKING:
+    from receipts.store import Entry
+    from receipts.store.query.reports import ReportScope
+
+MOST: Final = 8  # configurations of a shape that are looked at, of repeated ones and of single launches each
+JUDGED: Final = 4  # of these, whose launches are judged until one is proven
+LAUNCHES: Final = 50  # of one configuration, the newest
+STATED: Final = 8  # launches of a shape that are stated
+Shape = tuple[object, ...]
+Standing = Literal["proven", "unsettled", "peak"]
+_ORDER: Final[tuple[Standing, ...]] = ("proven", "unsettled", "peak")
+
+
+@dataclass(frozen=True, eq=False)
+class Leader:
+    """A configuration in a frontier: the level of its valid launches, the newest of them, and the fastest.
+
+    ``number`` is that of the configuration in the store.
+    """
+
+    item: Item
+    number: int
+    level: Level
+    fastest: Entry
+
+    @property
+    def standing(self) -> Standing:
+        """*Proven* by launches that agree, *unsettled* where they do not yet, a *peak* where one launch reached it."""
+        return standing_of(self.level)
+
+    @property
+    def rank(self) -> tuple[int, float, float]:
+        """By what it is at least, proven ones first; of single launches by what they reached."""
+        return rank_of(self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best of a shape, and the one that was best when the interval began; None where none was.
+
+    ``peak`` is another configuration, one launch of which was faster than what leads; None where there is none.
+    """
+
+    now: Leader
+    before: Leader | None
+    peak: Leader | None = None
+
+    @property
+    def moved(self) -> bool:
+        """Whether the interval brought it: another launch of the configuration that led is no move."""
+        return self.before is None or self.before.number != self.now.number
+
+
+@dataclass(frozen=True)
+class Frontiers:
+    """Every lane's best configurations, in the order of their shapes, and how many shapes nobody could decide.
+
+    A shape is open where no launch of its first candidates is valid and there are more. ``left_out`` are launches that
+    would be results but for a decision, or for a feature that they lost: how many of a lane, by the reason.
+    """
+
+    by_lane: Mapping[str, Sequence[Best]]
+    undecided: Mapping[str, int]
+    left_out: Mapping[str, Mapping[str, int]]
+
+
+def standing_of(held: Level) -> Standing:
+    """What a level may be called."""
+    if held.launches == 1:
+        return "peak"
+    return "proven" if held.is_settled else "unsettled"
+
+
+def rank_of(held: Level) -> tuple[int, float, float]:
+    """What levels of one shape are ordered by, the first the best."""
+    return _ORDER.index(standing_of(held)), -held.floor, -held.value
+
+
+def frontiers(reader: ReportReader) -> Frontiers:
+    """The best valid results of each shape until the reader's moment, and until its interval began."""
+    now = _Leading(reader, reader.scope)
+    held = _Leading(reader, reader.scope.before(reader.since)).by_shape if reader.since is not None else {}
+    by_lane: dict[str, list[Best]] = defaultdict(list)
+    for shape, (leader, peak) in now.by_shape.items():
+        by_lane[leader.item.entry.lane].append(Best(leader, held[shape][0] if shape in held else None, peak))
+    for held_by_lane in by_lane.values():
+        held_by_lane.sort(key=lambda best: _order(best.now.item.entry))
+    return Frontiers(dict(by_lane), now.undecided, now.left_out)
+
+
+class _Leading:
+    """What leads each shape until a moment, with a faster peak beside it."""
+
+    def __init__(self, reader: ReportReader, scope: ReportScope) -> None:
+        self._reader = reader
+        self.by_shape: dict[Shape, tuple[Leader, Leader | None]] = {}
+        self.undecided: Counter[str] = Counter()
+        self.left_out: dict[str, Counter[str]] = defaultdict(Counter)
+        numbers: dict[Shape, list[int]] = defaultdict(list)
+        for one in reader.stored.configurations(scope, reader.rules, MOST):
+            numbers[one.shape].append(one.number)
+        every = sorted(number for held in numbers.values() for number in held)
+        rows = reader.stored.results(every, scope, reader.rules, LAUNCHES) if every else {}
+        for shape, candidates in numbers.items():
+            self._lead(shape, {number: rows[number] for number in candidates if number in rows})
+
+    def _lead(self, shape: Shape, candidates: Mapping[int, Sequence[Entry]]) -> None:
+        lane = str(shape[0])
+        groups = {number: kept for number, held in candidates.items() if (kept := self._may_lead(lane, held))}
+        for number, why in _features_lost(self._reader, lane, groups).items():
+            self.left_out[lane][why] += len(groups.pop(number))
+        ordered = sorted(groups, key=lambda number: (rank_of(level_of(groups[number])), number))
+        leaders: list[Leader] = []
+        for number in ordered[:JUDGED]:
+            if (leader := _leader(self._reader, number, groups[number])) is not None:
+                leaders.append(leader)
+                if leader.standing == "proven":
+                    break
+        if leaders:
+            best = min(leaders, key=lambda leader: leader.rank)
+            self.by_shape[shape] = best, _peak(self._reader, best, groups)
+        elif len(ordered) > JUDGED:
+            self.undecided[lane] += 1
+
+    def _may_lead(self, lane: str, rows: Sequence[Entry]) -> list[Entry]:
+        """One receipt of each launch, without what was decided to lead no frontier."""
+        kept = {row.launch: row for row in rows if row.id not in self._reader.left_out}
+        if dropped := len({row.launch for row in rows} - kept.keys()):
+            self.left_out[lane]["decided drop"] += dropped
+        return list(kept.values())
+
+
+def _features_lost(reader: ReportReader, lane: str, groups: Mapping[int, Sequence[Entry]]) -> dict[int, str]:
+    """Configurations of one shape without a feature that their lane requires and that another of them has."""
+    lost: dict[int, str] = {}
+    for path in reader.lane(lane).required_leaves if len(groups) > 1 else ():
+        launches = {number: reader.launch(rows[0]) for number, rows in groups.items()}
+        values = {number: value_at(one.parsed, one.settings.effective, path) for number, one in launches.items()}
+        if any(value is not None and not is_off(value) for value in values.values()):
+            off = (number for number, value in values.items() if value is not None and is_off(value))
+            lost |= dict.fromkeys(off, f"without {path}, which the lane requires")
+    return lost
+
+
+def _leader(reader: ReportReader, number: int, rows: Sequence[Entry]) -> Leader | None:
+    """A configuration by those of its launches that are valid under the present rules; None where none is."""
+    valid = [item for item in reader.items(rows) if is_valid(item)]
+    if not valid:
+        return None
+    kept = [item.entry for item in valid]
+    return Leader(max(valid, key=lambda item: item.entry.seq), number, level_of(kept), max(kept, key=rate))
+
+
+def _peak(reader: ReportReader, best: Leader, groups: Mapping[int, Sequence[Entry]]) -> Leader | None:
+    """Another configuration, of which a valid launch was faster than what leads; the fastest of them."""
+    faster = {number: row for number, rows in groups.items() if rate(row := max(rows, key=rate)) > best.level.value}
+    faster.pop(best.number, None)
+    for number in sorted(faster, key=lambda number: -rate(faster[number]))[:JUDGED]:
+        leader = _leader(reader, number, groups[number])
+        if leader is not None and rate(leader.fastest) > best.level.value:
+            return leader
+    return None
+
+
+def level_of(rows: Iterable[Entry]) -> Level:
+    """The level of some launches of one configuration, in tokens a second a chip."""
+    return level_by_session([(rate(row), row.started, row.session) for row in rows])
+
+
+def stated(items: Iterable[Item]) -> list[Item]:
+    """The best stated result of each shape among these: not witnessed, its rate not spoilt by an error."""
+    by_id = {item.entry.id: item for item in items}
+    results = []
+    for candidates in shapes(item.entry for item in by_id.values()).values():
+        ordered = sorted(candidates, key=_rank)
+        item = next((by_id[row.id] for row in ordered[:STATED] if _is_stated(by_id[row.id])), None)
+        if item is not None:
+            results.append(item)
+    return sorted(results, key=lambda item: _order(item.entry))
+
+
+def shapes(rows: Iterable[Entry]) -> dict[Shape, list[Entry]]:
+    """Rows that may be a result, by shape: standing training launches that ended well and have a rate."""
+    by_shape: dict[Shape, list[Entry]] = defaultdict(list)
+    for row in rows:
+        plain = row.stands and row.kind == "training" and row.outcome == "ok" and row.provenance in PROVENANCES
+        if plain and rate(row) > 0:
+            by_shape[_shape(row)].append(row)
+    return by_shape
+
+
+def rate(row: Entry) -> float:
+    """Tokens a second a chip; where chips are not stated there is none, and the total orders the candidates."""
+    return row.tokens_per_second_per_chip or row.tokens_per_second or 0.0
+
+
+def is_valid(item: Item) -> bool:
+    """Whether it is a result that counts: valid, its steps kept, its chips stated, and not left out of the frontier."""
+    measured = item.rate_status == "valid" and item.kept_steps and item.entry.tokens_per_second_per_chip is not None
+    return measured and item.may_lead
+
+
+def _is_stated(item: Item) -> bool:
+    rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
+    return rated and item.may_lead and not is_valid(item) and not item.spoilt(Taint.RATE)
+
+
+def _shape(row: Entry) -> Shape:
+    return tuple(getattr(row, name) for name in SHAPE)
+
+
+def _rank(row: Entry) -> tuple[float, int]:
+    return -rate(row), row.seq
+
+
+def _order(row: Entry) -> tuple[object, ...]:
+    return (
+        row.family or "~",
+        row.model or "~",
+        row.accelerator or "~",
+        row.sequence_length or 0,
+        row.chips or 0,
+        row.depth or 0,
+        row.geometry or 0,
+    )
