@@ -198,15 +198,15 @@ def fit(
         with_shrinks(estimate(item, lane := lanes.of(item.receipt.run.lane), known.get(lane.name)), item, lane)
         for item in plans
     ]
-    compiler = plugins.service("compiler", "fit --aot") if aot else None
+    compiler: Any = plugins.service("compiler", "fit --aot") if aot else None
     answer = compiler.ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if compiler else None
     if compiler and oom is not None and answer.failure is not None:
         _write_refusal(oom, compiler.oom_receipt(plans[0], estimates[0], answer))
     if svg is not None:
         _draw_fit(svg, estimates)
     return Answer(
-        lambda: estimates_as_data(estimates, compiler and compiler.answer_json(answer), calibrated=calibrate),
-        lambda: page(estimates, compiler and compiler.section(answer), calibrated=calibrate),
+        lambda: estimates_as_data(estimates, compiler.answer_json(answer) if compiler else None, calibrated=calibrate),
+        lambda: page(estimates, compiler.section(answer) if compiler else None, calibrated=calibrate),
         _fit_code(estimates, answer),
     )
 

@@ -19,6 +19,7 @@ from receipts.base.errors import InputError, UsageError
 from receipts.base.files import refuse_existing, write
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, verb
+from receipts.publish.terminal import clean
 
 if TYPE_CHECKING:
     from receipts.ingest import Ingested, Options
@@ -156,7 +157,7 @@ def _reading(shown: output.Progress) -> Callable[[str, int, int], None]:
     def at(name: str, done: int, size: int) -> None:
         # A packed file holds more than lies on the disk: how much is not known before it is read.
         share = f" of {size / 1e6:,.0f} MB" if done <= size else ""
-        shown.text(f"{output.clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
+        shown.text(f"{clean(name)[:60]}: {done / 1e6:,.0f} MB{share}")
 
     return at
 

@@ -14,6 +14,7 @@ import click
 
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, fetch, is_file, named, one, parsed_file, verb
+from receipts.publish.terminal import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +154,7 @@ def show(session: Session, receipt: str, all_facts: bool, opened: bool, raw: boo
 def _print_raw(document: bytes) -> None:
     """The bytes as they came; on a terminal, made harmless for it."""
     if sys.stdout.isatty():
-        output.line("\n".join(output.clean(part) for part in document.decode().splitlines()))
+        output.line("\n".join(clean(part) for part in document.decode().splitlines()))
     else:
         sys.stdout.buffer.write(document)
 

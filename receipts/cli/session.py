@@ -286,7 +286,7 @@ def laid_out(session: Session, plan: Parsed) -> None:
         raise InputError(plan.source, problems)
 
 
-Answered = TypeVar("Item")
+Answered = TypeVar("Answered")
 _EXAMPLES = "\n\nExamples:\n"
 
 

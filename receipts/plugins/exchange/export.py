@@ -22,8 +22,8 @@ import orjson
 from receipts import __version__
 from receipts.base import files
 from receipts.base.errors import UsageError
-from receipts.plugins.exchange.rows import Partition, Row, last_of, plain_row, receipt_row, verdict_row, week
-from receipts.workflows.datasets import FORMAT, ORDER, VERSION
+from receipts.plugins.exchange.rows import Partition, last_of, plain_row, receipt_row, verdict_row, week
+from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Row
 
 if TYPE_CHECKING:
     from receipts.plugins.exchange.parquet import ParquetWriter

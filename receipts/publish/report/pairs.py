@@ -15,12 +15,12 @@ from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
 from receipts.publish.offenses import refusing
-from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, Ref, RefusedPairs
+from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
 from receipts.publish.text import value
 from receipts.questions.next_command import of_pair
 from receipts.questions.week.links import ComparedPair, LaunchGroup, Links, place_of
 from receipts.questions.week.reader import Item, order
-from receipts.questions.week.ref import Cut, cut
+from receipts.questions.week.ref import Cut, Ref, cut
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect

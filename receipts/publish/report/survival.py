@@ -19,11 +19,11 @@ from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict import Comparison, Level
-from receipts.publish.report.data import JudgedPair, LaneWeek, Moved, Ref
+from receipts.publish.report.data import JudgedPair, LaneWeek, Moved
 from receipts.publish.report.functions import is_gain
 from receipts.questions.week.events import ClaimNow, JudgedClaims
 from receipts.questions.week.reader import ReportReader, ran
-from receipts.questions.week.ref import Cut, cut, ref_of
+from receipts.questions.week.ref import Cut, Ref, cut, ref_of
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
 
