@@ -17,7 +17,7 @@ from receipts.ingest.chips import state_memory
 from receipts.ingest.config import SET, readings, state_config
 from receipts.ingest.draft import Contradiction, Message, MissingLeaf, ReceiptDraft, SourcedLeaf, Where
 from receipts.ingest.ending import state_ending
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.identity import state_identity
 from receipts.ingest.intent import state_intent
 from receipts.ingest.launched import state_inputs

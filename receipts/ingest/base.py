@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import UsageError
-from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.leaves import OPEN, at, parts
 from receipts.receipt import parse, read
 from receipts.receipt.load import MAX_BYTES

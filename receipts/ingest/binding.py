@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.leaves import alike
 
 CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it

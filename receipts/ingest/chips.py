@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, MemoryRow, Reading
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import MemoryRow, Reading
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "memory"

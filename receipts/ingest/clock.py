@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from receipts.base.errors import UsageError
-from receipts.ingest.evidence import FileEvidence, Place
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Place
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Reading, StatedValue
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading, StatedValue
 from receipts.ingest.leaves import alike, fitting
 from receipts.receipt.leaves import find_leaf
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.ingest.config import stated
 from receipts.ingest.draft import ReceiptDraft
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.series import StepSeries
 
 SOURCE: Final = "steps"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from receipts.base.errors import near
 from receipts.base.untrusted_text import redacted
 from receipts.ingest.base import Base
-from receipts.ingest.evidence import Place
+from receipts.ingest.evidence.reading import Place
 from receipts.ingest.leaves import alike, at, fitting, parts, put
 from receipts.receipt.route import NAMES, spelled
 

@@ -11,7 +11,8 @@ from typing import Final
 from receipts.base.errors import UsageError
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import AllocationFailure, FileEvidence, Reading
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import AllocationFailure, Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.log_end import log_end, prints_steps
 from receipts.ingest.planned import stops_short

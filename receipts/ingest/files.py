@@ -16,7 +16,7 @@ from receipts.base.errors import InputError, Problem, UsageError
 from receipts.ingest.archives import is_archive, members
 from receipts.ingest.base import receipt_file
 from receipts.ingest.clock import STDIN as STDIN_NAME
-from receipts.ingest.evidence import FileEvidence, read
+from receipts.ingest.evidence.read import FileEvidence, read
 from receipts.ingest.evidence.stream import CHUNK
 from receipts.ingest.mapped import map_file, mapped_file
 from receipts.ingest.step_map import FileMap, StepMap

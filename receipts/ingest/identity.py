@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, yearless
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.options import LaneOptions, Options
 from receipts.ingest.witness import LIBRARIES
 from receipts.receipt.accelerators import find_accelerator

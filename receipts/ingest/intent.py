@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.options import LaneOptions
 from receipts.ingest.witness import HOSTS, LIBRARIES
 from receipts.receipt.route import ANYTHING, dtypes, parts

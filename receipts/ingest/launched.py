@@ -15,7 +15,8 @@ from receipts.emit.launch_values import normal
 from receipts.emit.secrets import allowed, secret_name
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, SourcedLeaf, Where
-from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading
 
 # Whose word on the launch line goes first: what the process told a tracker, what was typed, what a script holds.
 _ORDER: Final = ("wandb", "command-line", "launch")

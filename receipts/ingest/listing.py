@@ -10,8 +10,8 @@ from typing import Any, Final
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.evidence.reading import LINE, alike
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import LINE, Reading, alike
 from receipts.ingest.leaves import OPEN, fitting, parts
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
 from receipts.ingest.witness import LEVELS

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.evidence.reader import line_readers
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.units import read_printed
-from receipts.ingest.evidence import FileEvidence, Place, Reading
 from receipts.ingest.evidence.json_bounds import json_document
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Place, Reading
 from receipts.ingest.evidence.steps import FIELDS
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.step_map import TIMES, UNITS, FileMap, MappedField, StepMap

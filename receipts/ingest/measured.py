@@ -12,7 +12,7 @@ from typing import Final
 from receipts.ingest.config import readings, stated
 from receipts.ingest.counted_tokens import TOKENS, check_rates
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.evidence.reading import Reason
 from receipts.ingest.losses import state_losses, state_norms
 from receipts.ingest.series import StepSeries, series

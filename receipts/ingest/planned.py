@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.series import StepSeries
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 from receipts.ingest.clock import first_stamp
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.evidence.reading import Reason
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading, Reason
 from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps
 from receipts.ingest.mapped import SOURCE as MAPPED
 from receipts.stats.rounding import half_of

@@ -10,7 +10,7 @@ from typing import Final
 
 from receipts.ingest.clock import LEAD, stamp
 from receipts.ingest.draft import ReceiptDraft
-from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence.read import FileEvidence
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.series import StepSeries
 

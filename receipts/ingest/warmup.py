@@ -15,8 +15,8 @@ from typing import Final
 
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.evidence.reading import CompileCounts, CompileSpan, Report
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import CompileCounts, CompileSpan, Reading, Report
 
 _FIGURES: Final = (
     *("compiles", "cache_hits", "cache_misses", "graph_breaks", "seconds"),

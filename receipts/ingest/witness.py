@@ -9,8 +9,9 @@ from typing import Any, Final
 from receipts.ingest.base import SOURCE as RECEIPT
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence import FileEvidence, Observation, vocabulary
-from receipts.ingest.evidence.reading import Reading, Report
+from receipts.ingest.evidence import vocabulary
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Observation, Reading, Report
 from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
 from receipts.ingest.options import LaneOptions
 from receipts.ingest.warmup import reports_of

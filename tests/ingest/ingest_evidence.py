@@ -7,9 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from receipts.ingest import Ingested, Options, assemble
-from receipts.ingest.evidence import FileEvidence, Reading
-from receipts.ingest.evidence.reading import Remark
+from receipts.ingest.assemble import Ingested, assemble
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading, Remark
+from receipts.ingest.options import Options
 from receipts.receipt import Document, parse
 
 

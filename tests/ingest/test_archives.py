@@ -16,7 +16,7 @@ import pytest
 
 from receipts.base.errors import UsageError
 from receipts.ingest import archives
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.files import given
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.assemble import assemble
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence.read import read
 from receipts.ingest.options import Options
 
 LOG = "".join(

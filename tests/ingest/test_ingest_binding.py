@@ -8,7 +8,7 @@ from ingest_evidence import file
 from receipts.ingest.base import Base
 from receipts.ingest.binding import of_this_launch
 from receipts.ingest.draft import ReceiptDraft
-from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.reading import Reading
 
 RUN = {"started": "2026-03-02T09:00:00Z", "finished": "2026-03-02T09:10:00Z"}
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest import Options, assemble, gather
-from receipts.ingest.files import given
+from receipts.ingest.assemble import assemble
+from receipts.ingest.files import gather, given
+from receipts.ingest.options import Options
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Level, ReceiptVerdict

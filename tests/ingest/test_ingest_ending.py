@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at, file, ingested, stepping
-from receipts.ingest import Ingested, Options, assemble
-from receipts.ingest.evidence import AllocationFailure, Reading, read
-from receipts.ingest.evidence.reading import Place
+from receipts.ingest.assemble import Ingested, assemble
+from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
+from receipts.ingest.options import Options
 
 pytestmark = pytest.mark.slow
 

@@ -10,11 +10,11 @@ import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.axes.lane import Coupling, Lane
-from receipts.ingest import Ingested, Options, assemble
-from receipts.ingest.evidence import Reading
+from receipts.ingest.assemble import Ingested, assemble
 from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
-from receipts.ingest.evidence.reading import Timing
+from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.scan import scan
+from receipts.ingest.options import Options
 
 LANE = Lane(
     name="mine",

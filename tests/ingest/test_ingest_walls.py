@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at
-from receipts.ingest import Ingested, Options, assemble
+from receipts.ingest.assemble import Ingested, assemble
 from receipts.ingest.evidence.read import read
+from receipts.ingest.options import Options
 
 WALLS, STEPS = "measurement.step_wall_seconds", "measurement.step_durations_seconds"
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)

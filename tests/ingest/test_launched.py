@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest import Ingested, Options, assemble
+from receipts.ingest.assemble import Ingested, assemble
 from receipts.ingest.base import receipt_file
 from receipts.ingest.evidence.launches import of_command, of_script
 from receipts.ingest.evidence.read import read
+from receipts.ingest.options import Options
 
 SCRIPT = """#!/bin/bash
 GPUS=8

@@ -191,9 +191,10 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
 
 def _ingested(session: Session, place: Path, attempt: Attempt, lane: Lane) -> dict[str, Any]:
     """What the log and the files that the command left in its folder show."""
-    from receipts.ingest import Options, assemble
-    from receipts.ingest import gather as read_files
+    from receipts.ingest.assemble import assemble
+    from receipts.ingest.files import gather as read_files
     from receipts.ingest.files import given
+    from receipts.ingest.options import Options
 
     own = ("plan.json", "receipt.json", RECORDED)
     left = [item for item in sorted(place.iterdir()) if item.name not in own and not _is_ours(item.name)]

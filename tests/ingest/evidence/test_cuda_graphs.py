@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.cuda_graphs import CudaGraphsReader
 from receipts.ingest.evidence.witnesses.fallback_hints import FallbackHintsReader

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence import Reading, read
 from receipts.ingest.evidence.frameworks.dllogger.log import DLLogger
+from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.reader import FileReader, LineReader, file_readers, line_readers
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan
 from receipts.ingest.evidence.stream import Source
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.kernels import classify
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram

@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
-from receipts.ingest.evidence import read, vocabulary
+from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.frameworks.loops.log import READERS
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.reader import line_readers
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
 from receipts.ingest.evidence.frameworks.maxtext.metrics import MaxTextMetrics
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
 

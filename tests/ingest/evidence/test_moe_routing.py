@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence import Reading
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.moe_routing import MoeRoutingReader
 

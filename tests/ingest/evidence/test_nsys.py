@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.nsys import NsysDatabaseReader, NsysStatsReader
 

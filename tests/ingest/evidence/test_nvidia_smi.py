@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.memory.nvidia_smi import NvidiaSmiReader
 from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
 from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
 MIB = 1 << 20

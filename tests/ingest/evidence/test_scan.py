@@ -9,8 +9,8 @@ from typing import ClassVar
 
 import pytest
 
-from receipts.ingest.evidence import read
 from receipts.ingest.evidence.columns import RecordColumns, in_order
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.reader import LineReader, Spans
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import DEFECT, scan

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from late_compiles import late
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.frameworks.loops.log import reader
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.step_lines import STEPS, step_of
 from receipts.ingest.evidence.witnesses.dynamo import DynamoReader

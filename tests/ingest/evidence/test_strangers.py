@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.reading import Reading
 
 LINES = [

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence import Reading, read
+from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.torch_trace import TorchTraceReader
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.frameworks.torch_xla_script.log import TorchXlaScript
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence import Reading
 from receipts.ingest.evidence.literal import Brackets, literal
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.transformer_engine import TransformerEngineReader
 

@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from receipts.ingest.evidence import read, unwrap
+from receipts.ingest.evidence import unwrap
+from receipts.ingest.evidence.read import read
 from receipts.ingest.evidence.reading import Reading
 
 NANOTRON = """\
