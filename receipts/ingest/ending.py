@@ -12,7 +12,9 @@ from receipts.base.errors import UsageError
 from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import AllocationFailure, Reading
+from receipts.ingest.evidence.reader import LineReader, readers_in
+from receipts.ingest.evidence.reading import AllocationFailure, Reading, first_cause
+from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.log_end import log_end, prints_steps
 from receipts.ingest.planned import stops_short
@@ -69,6 +71,13 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
         draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
         if steps is None and not any(reading.complete for _, reading in readings(files)):
             draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
+
+
+def failure_in(text: bytes) -> AllocationFailure | None:
+    """The failed allocation that began what a text tells; None where it tells of none."""
+    kinds = [kind for kind in readers_in("memory") if issubclass(kind, LineReader)]
+    scanned = scan([text.rstrip(b"\n") + b"\n"], kinds)
+    return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
 
 
 def _may_hold_the_end(file: FileEvidence, steps: StepSeries | None) -> bool:

@@ -11,8 +11,7 @@ from receipts.ingest.config import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Observation, Reading, Report
-from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED
+from receipts.ingest.evidence.reading import UNNAMED_FUNCTION, Observation, Reading, Report
 from receipts.ingest.options import LaneOptions
 from receipts.ingest.warmup import reports_of
 from receipts.receipt.leaves import find_leaf
@@ -175,7 +174,7 @@ def _fallbacks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
                     operators[name] = max(min(count, 2**62), operators.get(name, 0), 0)
     if operators is not None:
         if sum(name.startswith("torch.compile:") for name in operators) > 1:
-            operators.pop(UNNAMED, None)
+            operators.pop(UNNAMED_FUNCTION, None)
         draft.put("path.witnessed.fallbacks", operators, where, source, beside_own=True)
 
 

@@ -13,9 +13,7 @@ from receipts.emit.ending import MAX_MESSAGE, reports_hang
 from receipts.emit.merge import UnmergeableParts, load_part, merge
 from receipts.emit.recovery import NotAJournal, blame, recover, running, stuck
 from receipts.emit.secrets import redact
-from receipts.ingest.evidence.memory.classify import first_cause
-from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.ending import failure_in
 from receipts.receipt import Document, parse
 
 if TYPE_CHECKING:
@@ -70,12 +68,6 @@ def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
         for line in text.decode(errors="replace").splitlines():
             if reports_hang(line[:MAX_MESSAGE]):
                 yield redact(line.strip()[:MAX_MESSAGE])
-
-
-def failure_in(text: bytes) -> AllocationFailure | None:
-    """The failed allocation that began what a text tells; None where it tells of none."""
-    scanned = scan([text.rstrip(b"\n") + b"\n"], [OomReader])
-    return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
 
 
 def _leaves(failure: AllocationFailure) -> dict[str, Any]:

@@ -1,5 +1,8 @@
 """What a reader is. A module of readers ends in ``READERS = (…)``, where `readers` finds them without another entry.
 
+A module that knows its program's settings wherever they are kept (an experiment tracker's record) lists the functions
+that state them in ``CONFIGURATIONS``, where `configurations` finds them.
+
 A `LineReader` names *anchors*: byte strings of which a line must hold one for the reader to see it. All anchors of all
 readers are looked for in one pass, so a reader costs nothing on lines that are not its own; choose anchors that other
 programs do not print. A `FileReader` takes a whole file of another form (a trace, an event file, a state document).
@@ -9,9 +12,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import ClassVar, Final
+from types import ModuleType
+from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.reading import Reading
@@ -19,6 +23,8 @@ from receipts.ingest.evidence.stream import Source
 
 FOLDERS: Final = ("frameworks", "witnesses", "memory")
 Spans = Mapping[str, tuple[int, int]]
+# States what plain settings by dotted name say; False, and nothing stated, where they are another program's.
+Configuration = Callable[[Reading, Mapping[str, Any]], bool]
 
 
 class LineReader:
@@ -88,12 +94,20 @@ class FileReader:
 @cache
 def readers() -> tuple[type[LineReader | FileReader], ...]:
     """Every class that a module's ``READERS`` names, in the order of modules and names."""
-    classes: list[type[LineReader | FileReader]] = []
-    for name in FOLDERS:
-        package = importlib.import_module(f"receipts.ingest.evidence.{name}")
-        for module in sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")):
-            classes.extend(getattr(importlib.import_module(module), "READERS", ()))
-    return tuple(classes)
+    return tuple(item for name in FOLDERS for item in readers_in(name))
+
+
+@cache
+def readers_in(folder: str) -> tuple[type[LineReader | FileReader], ...]:
+    """The readers of one folder alone: none of the others is imported."""
+    return tuple(item for module in _modules(folder) for item in getattr(module, "READERS", ()))
+
+
+@cache
+def configurations() -> tuple[Configuration, ...]:
+    """Every function that a module's ``CONFIGURATIONS`` names."""
+    modules = (module for name in FOLDERS for module in _modules(name))
+    return tuple(item for module in modules for item in getattr(module, "CONFIGURATIONS", ()))
 
 
 @cache
@@ -106,3 +120,11 @@ def line_readers() -> tuple[type[LineReader], ...]:
 def file_readers() -> tuple[type[FileReader], ...]:
     """Readers of whole files, in the order in which they may claim one."""
     return tuple(item for item in readers() if issubclass(item, FileReader))
+
+
+@cache
+def _modules(folder: str) -> tuple[ModuleType, ...]:
+    """All modules of a folder of readers, in the order of their names."""
+    package = importlib.import_module(f"receipts.ingest.evidence.{folder}")
+    names = sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
+    return tuple(importlib.import_module(name) for name in names)

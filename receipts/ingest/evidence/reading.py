@@ -15,7 +15,7 @@ from receipts.emit.launch_values import text_of
 from receipts.ingest.evidence.steps import Steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from receipts.ingest.evidence.launches import Launch
 
@@ -28,6 +28,8 @@ MAX_TEXT = 400
 MAX_RESOLVED = 2000
 LOST = 0.02  # a log of single steps may lose a line
 TRANSFERS = "path.witnessed.host_transfers_per_step"
+# A function that is run uncompiled, where its name is not said.
+UNNAMED_FUNCTION = "torch.compile:recompile_limit"
 # A cause that ends in a line of the program.
 LINE = re.compile(r":\d+\)?$")
 
@@ -328,3 +330,12 @@ class Reading:
         """Say something about the file, once; a flood of remarks is cut at `MAX_REMARKS`."""
         if len(self.remarks) < MAX_REMARKS and not any(remark.text == text for remark in self.remarks):
             self.remarks.append(Remark(kind, text, Place(line)))
+
+
+def first_cause(failures: Iterable[AllocationFailure]) -> AllocationFailure | None:
+    """The failure that started it: of many ranks' and of what follows from it, the first one that ended the run.
+
+    One that is certain goes before one that may be something else, one that ended the run before one that did not.
+    """
+    order = {True: 0, None: 1, False: 2}
+    return min(failures, key=lambda item: (order[item.is_oom], not item.fatal, item.place.line), default=None)

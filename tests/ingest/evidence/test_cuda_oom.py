@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.classify import OomFigures, classify, first_cause
+from receipts.ingest.evidence.memory.classify import OomFigures, classify
 from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
+from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading, first_cause
 from receipts.ingest.evidence.scan import scan
 
 GIB = 1 << 30

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from receipts.base.units import GIB
-from receipts.ingest.evidence.reading import AllocationFailure
 
 # A CUDA context, cuBLAS' and NCCL's usual buffers take below this; more is somebody's memory.
 USUAL_OUTSIDE: Final = 2 * GIB
@@ -102,12 +100,3 @@ def _outside(figures: OomFigures) -> int:
     if figures.used is None or figures.allocated is None:
         return 0
     return figures.used - figures.allocated - (figures.unallocated or 0)
-
-
-def first_cause(failures: Iterable[AllocationFailure]) -> AllocationFailure | None:
-    """The failure that started it: of many ranks' and of what follows from it, the first one that ended the run.
-
-    One that is certain goes before one that may be something else, one that ended the run before one that did not.
-    """
-    order = {True: 0, None: 1, False: 2}
-    return min(failures, key=lambda item: (order[item.is_oom], not item.fatal, item.place.line), default=None)

@@ -1,7 +1,7 @@
 """Failed allocations in a log: torch, XLA, CUDA's libraries, the host; several ranks' lines mixed, wrapped or cut.
 
 A message is gathered over the lines of the rank that prints it, then read as one text. All failures of a file are
-kept, in its order; `classify.first_cause` says which one began it.
+kept, in its order; `first_cause` says which one began it.
 """
 
 from __future__ import annotations

@@ -12,11 +12,11 @@ from collections import Counter
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import CompileEvent, CompileSpan, Reading
+from receipts.ingest.evidence.reading import UNNAMED_FUNCTION, CompileEvent, CompileSpan, Reading
 from receipts.ingest.evidence.step_lines import STEPS
 from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
-from receipts.ingest.evidence.witnesses.dynamo_counters import UNNAMED, read_counters
+from receipts.ingest.evidence.witnesses.dynamo_counters import read_counters
 from receipts.ingest.evidence.witnesses.message_prefix import repeated
 
 MAX_PLACES: Final = 40
@@ -135,7 +135,7 @@ class DynamoReader(LineReader):
         if self._limited or self._limit:
             names = self._limited or {self._limit: 1}
             # Counters that are printed as well do not name the function.
-            earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED}
+            earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED_FUNCTION}
             reading.fallbacks = earlier | {f"torch.compile:{name}": count for name, count in names.items()}
             for name in names:
                 reading.blame(f"{FALLBACKS}torch.compile:{name}", self._limited_by)

@@ -11,14 +11,12 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.json_bounds import JsonReader
 from receipts.ingest.evidence.literal import counted, literal
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence.reading import UNNAMED_FUNCTION, Reading
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')
 _COUNTER = re.compile(r"\bCounter\((?=\{)")
 _LIMIT: Final = ("recompile limit exceeded", "cache size limit exceeded", "recompile_limit reached")
-# A function that is run uncompiled, where its name is not said.
-UNNAMED: Final = "torch.compile:recompile_limit"
 
 
 def read_counters(reading: Reading, text: str, line: int) -> None:
@@ -63,7 +61,7 @@ def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
     hit = sum(count for name, count in reasons.items() if any(word in name.lower() for word in _LIMIT))
     if hit:
         reading.counters["recompile_limit"] = hit
-        reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED: hit}
+        reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED_FUNCTION: hit}
         reading.remark("note", "a recompile limit was reached: the function runs uncompiled from there on", line)
 
 

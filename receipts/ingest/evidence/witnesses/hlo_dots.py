@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from receipts.ingest.evidence.witnesses.kernels_histogram import MIN_TYPE_SHARE
 from receipts.receipt import dtypes
 
 MAX_SHAPES: Final = 20_000
-# A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).
-SHARE: Final = 0.10
 MIN_SEQUENCE: Final = 16
 _SHAPE: Final = re.compile(r"([a-z]\w{0,20})\[([\d,<= ]{0,200})\]")
 _COMPLEX: Final = frozenset({"c64", "c128"})
@@ -90,7 +89,7 @@ class Dots:
         """The types that carry the work, the largest share first."""
         total = sum(self._work.values())
         ranked = sorted(self._work.items(), key=lambda item: -item[1])
-        return tuple(name for name, work in ranked if total and work >= SHARE * total)
+        return tuple(name for name, work in ranked if total and work >= MIN_TYPE_SHARE * total)
 
 
 def first_narrow(names: Iterable[str]) -> str | None:

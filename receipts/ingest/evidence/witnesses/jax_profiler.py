@@ -16,7 +16,7 @@ from receipts.ingest.evidence.reader import FileReader
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
-from receipts.ingest.evidence.witnesses.torch_trace_head import arguments
+from receipts.ingest.evidence.witnesses.torch_trace_timeline import event_arguments
 
 MAX_THREADS: Final = 100_000
 MAX_NAME: Final = 300
@@ -71,7 +71,7 @@ def _take(
     process, thread = event.get("pid"), event.get("tid")
     if not isinstance(name, str) or isinstance(process, list | dict) or isinstance(thread, list | dict):
         return
-    args = arguments(event)
+    args = event_arguments(event)
     if phase == "M":
         label = str(args.get("name", ""))[:MAX_NAME]
         if name == "process_name" and len(planes) < MAX_THREADS:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.witnesses.hlo_dots import SHARE
 from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
 from receipts.receipt.dtypes import dtype
 
+# A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).
+MIN_TYPE_SHARE: Final = 0.10
 # What another family's kernels are called where Transformer Engine launches them.
 _UNDER_ENGINE: Final = {"cudnn": "te_fused", "flash2": "te_flash", "flash3": "te_flash", "flash4": "te_flash"}
 _ALONE: Final = {"cudnn": "cudnn_sdpa"}
@@ -223,7 +224,7 @@ def _carrying(weights: dict[str, float]) -> list[str]:
     """The type of most multiplications; where whole and narrower precision both carry work, one type of each."""
     main = max(weights, key=lambda kind: weights[kind])
     others = {kind: weight for kind, weight in weights.items() if (kind in _WHOLE) != (main in _WHOLE)}
-    if not others or sum(others.values()) < SHARE * sum(weights.values()):
+    if not others or sum(others.values()) < MIN_TYPE_SHARE * sum(weights.values()):
         return [main]
     return [main, max(others, key=lambda kind: others[kind])]
 

@@ -18,9 +18,9 @@ from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
 from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, arguments, state_head
+from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
-from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
+from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline, event_arguments
 
 MAX_STEPS: Final = 100_000
 _MAX_SHAPES: Final = 64
@@ -184,10 +184,10 @@ class _Trace:
         self.reading.records += 1
         kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
         communicates = kernel.work == "communication"
-        if communicates and "all_to_all" in str(arguments(event).get("Collective name", ""))[:80]:
+        if communicates and "all_to_all" in str(event_arguments(event).get("Collective name", ""))[:80]:
             self.histogram.alltoall += 1
         if begin is not None and duration is not None:
-            device = arguments(event).get("device")
+            device = event_arguments(event).get("device")
             where = device if isinstance(device, int) and 0 <= device < 4096 else 0
             self.timeline.add(where, begin, duration, communicates=communicates)
 
@@ -256,12 +256,12 @@ def _finite(value: Any) -> float | None:
 
 def _first(event: dict[str, Any], name: str) -> Any:
     """What an operator says of its first argument; only with ``record_shapes=True``."""
-    listed = arguments(event).get(name)
+    listed = event_arguments(event).get(name)
     return listed[0] if isinstance(listed, list) and listed else None
 
 
 def _input_type(event: dict[str, Any]) -> str | None:
-    types = arguments(event).get("Input type")
+    types = event_arguments(event).get("Input type")
     if not isinstance(types, list):
         return None
     return next((item for item in types if isinstance(item, str) and item not in ("", "Scalar", "ScalarList")), None)

@@ -96,12 +96,6 @@ def state_head(reading: Reading, body: TraceBody) -> tuple[dict[str, Any], int |
     return head, arch
 
 
-def arguments(event: dict[str, Any]) -> dict[str, Any]:
-    """What an event says beside its name and times."""
-    values = event.get("args")
-    return values if isinstance(values, dict) else {}
-
-
 def _distributed(reading: Reading, info: Any) -> None:
     if not isinstance(info, dict):
         return

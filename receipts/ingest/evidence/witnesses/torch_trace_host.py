@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from receipts.ingest.evidence.tally import Tally
-from receipts.ingest.evidence.witnesses.torch_trace_head import arguments
+from receipts.ingest.evidence.witnesses.torch_trace_timeline import event_arguments
 
 MAX_SPANS: Final = 4_000_000
 MAX_REGIONS: Final = 200
@@ -231,7 +231,7 @@ def _kind(name: str) -> str:
 
 def _sized(event: dict[str, Any]) -> bool | None:
     """Whether the operands hold anything; None where their shapes were not recorded."""
-    dims = arguments(event).get("Input Dims")
+    dims = event_arguments(event).get("Input Dims")
     if not isinstance(dims, list):
         return None
     shapes = [item for item in dims if isinstance(item, list) and item and all(isinstance(n, int) for n in item)]

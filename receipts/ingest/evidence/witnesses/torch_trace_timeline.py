@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Final
+from typing import Any, Final
 
 # 16 bytes each; a trace of a gigabyte holds about a million kernels.
 MAX_SPANS: Final = 4_000_000
@@ -42,6 +42,12 @@ class Timeline:
         """What all kernels cover, less what those that compute cover."""
         communication, computation = self._spans[device, True], self._spans.get((device, False), array("d"))
         return _covered(communication + computation) - _covered(computation)
+
+
+def event_arguments(event: dict[str, Any]) -> dict[str, Any]:
+    """What an event says beside its name and times."""
+    values = event.get("args")
+    return values if isinstance(values, dict) else {}
 
 
 def _covered(flat: array[float]) -> float:

@@ -8,8 +8,9 @@ Names are those of `configs/base.yml` and of what `pyconfig.py` derives from the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 from receipts.ingest.evidence import vocabulary
 from receipts.ingest.evidence.arguments import Arguments, Leaves
@@ -235,3 +236,17 @@ def devices_by_weights(config: Parameters, weights: float | None) -> int | None:
         return None
     devices = weights / (each * length * (config.count("gradient_accumulation_steps") or 1))
     return int(devices) if devices >= 1 and devices == int(devices) and devices < 1e7 else None
+
+
+def state_tracked(reading: Reading, settings: Mapping[str, Any]) -> bool:
+    """State what an experiment tracker kept of a run's parameters; False where they are not MaxText's."""
+    if "base_emb_dim" not in settings:
+        return False
+    parameters = Parameters()
+    for name, value in settings.items():
+        parameters.add(name, str(value), 0)
+    state(reading, parameters, parameters.count("num_target_devices"), ())
+    return True
+
+
+CONFIGURATIONS = (state_tracked,)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence import steady as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
+from receipts.ingest.evidence.frameworks.megatron.configuration import configure_nemo
 from receipts.ingest.evidence.frameworks.mlperf.progress import BlockRecord, Blocks, Work
 from receipts.ingest.evidence.frameworks.mlperf.records import MllogRecord, integer, objects, record_of
 from receipts.ingest.evidence.frameworks.mlperf.settings import (
@@ -24,7 +25,6 @@ from receipts.ingest.evidence.frameworks.mlperf.settings import (
     state_setting,
 )
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
-from receipts.ingest.evidence.frameworks.nemo.layout import configure
 from receipts.ingest.evidence.numbers import number as figure
 from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.reading import Reading
@@ -100,7 +100,7 @@ class Mlperf(LineReader):
         if self._block.values:
             # The rules' name of the optimizer is a family; the program's own says which it is.
             family = reading.stated.pop("numerics.optimizer", None)
-            configure(reading, self._block)
+            configure_nemo(reading, self._block)
             if family is not None:
                 reading.stated.setdefault("numerics.optimizer", family)
         length = reading.stated.get("batch.sequence_length")

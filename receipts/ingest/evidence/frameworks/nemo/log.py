@@ -13,8 +13,9 @@ from typing import Final
 
 from receipts.ingest.evidence import steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
+from receipts.ingest.evidence.frameworks.megatron.configuration import configure_nemo
 from receipts.ingest.evidence.frameworks.megatron.launch import Launch
-from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines, configure
+from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines
 from receipts.ingest.evidence.numbers import FIGURE
 from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.record import Form, RecordRows
@@ -140,7 +141,7 @@ class Nemo(RecordReader, table="nemo"):
     def _configure(self) -> None:
         reading = self.reading
         if self._block.values:
-            configure(reading, self._block)
+            configure_nemo(reading, self._block)
         self._layout.state(besides=self._block.leaf())
         self._launch.state(reading)
 

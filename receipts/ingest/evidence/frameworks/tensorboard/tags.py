@@ -14,7 +14,7 @@ from typing import Final
 
 from receipts.ingest.evidence.records import SIZES
 from receipts.ingest.evidence.steps import FIELDS
-from receipts.ingest.evidence.vocabulary import Label, labels, table
+from receipts.ingest.evidence.vocabulary import Label, labels, table, tables
 
 RATE: Final = "steps_per_second"
 _KEPT: Final = frozenset((*FIELDS, *SIZES, RATE))
@@ -62,7 +62,7 @@ def _dialect(name: str) -> Dialect:
     return Dialect(entry["framework"], entry["source"], signs, metrics, validation, step, entry.get("mean", False))
 
 
-DIALECTS: Final = tuple(map(_dialect, _TABLES))
+DIALECTS: Final = tuple(map(_dialect, filter(tables().__contains__, _TABLES)))
 
 
 def cleaned(name: str) -> str:

@@ -1,8 +1,8 @@
 """Configuration as experiment trackers keep it: names of arguments, flat or nested, and whose they are.
 
 Megatron-LM's arguments, torchtitan's job configuration, transformers' training arguments (with the model's own beside
-them), and MaxText's parameters. A name that several frameworks use means something only beside one that is a
-framework's own.
+them), and what the readers' ``CONFIGURATIONS`` know. A name that several frameworks use means something only beside one
+that is a framework's own.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from receipts.ingest.evidence.arguments import Arguments, Leaves
-from receipts.ingest.evidence.frameworks.maxtext.configuration import Parameters
-from receipts.ingest.evidence.frameworks.maxtext.configuration import state as state_maxtext
 from receipts.ingest.evidence.frameworks.megatron.configuration import state as state_megatron
 from receipts.ingest.evidence.literal import flattened
+from receipts.ingest.evidence.reader import configurations
 from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.vocabulary import table
+from receipts.ingest.evidence.vocabulary import table, tables
 
-# Whose names a configuration may have; the first with a name of its own counts.
+# Whose names a configuration may have, where they have a table; the first with a name of its own counts.
 _FRAMEWORKS: Final = ("megatron", "torchtitan", "hf_trainer")
 
 
@@ -27,13 +26,10 @@ def state(reading: Reading, config: Mapping[str, Any], record: str = "") -> bool
     every = flattened(dict(config))
     reading.resolve(every)
     flat = {name: value for name, value in every.items() if isinstance(value, str | int | float | bool)}
-    if "base_emb_dim" in flat:
-        parameters = Parameters()
-        for name, value in flat.items():
-            parameters.add(name, str(value), 0)
-        state_maxtext(reading, parameters, parameters.count("num_target_devices"), ())
+    if any(take(reading, flat) for take in configurations()):
         return True
-    known = next((name for name in _FRAMEWORKS if not flat.keys().isdisjoint(table(name)["signs"])), None)
+    present = filter(tables().__contains__, _FRAMEWORKS)
+    known = next((name for name in present if not flat.keys().isdisjoint(table(name)["signs"])), None)
     if known is None:
         return False
     settings = {name: (str(value), 0) for name, value in flat.items()}
