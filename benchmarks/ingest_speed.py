@@ -135,7 +135,7 @@ STEPS: Mapping[str, Callable[[int], str]] = {
 CHILD = """
 import json, sys, time
 from pathlib import Path
-from receipts.ingest.evidence import read
+from receipts.ingest.evidence.read import read
 read(Path(sys.argv[2]))  # a small file first: what is imported and compiled is no reading of lines
 began = time.process_time()
 found = read(Path(sys.argv[1]))

@@ -18,8 +18,10 @@ from receipts.publish.text import short
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged
-    from receipts.ingest import Ingested, Message, SourcedLeaf
-    from receipts.ingest.evidence import FileEvidence, Reading
+    from receipts.ingest.assemble import Ingested
+    from receipts.ingest.draft import Message, SourcedLeaf
+    from receipts.ingest.evidence.read import FileEvidence
+    from receipts.ingest.evidence.reading import Reading
 
 
 SHOWN = 12

@@ -23,12 +23,13 @@ from receipts.base.errors import InputError, NotFound, Problem, UsageError
 from receipts.emit import document, journal
 from receipts.emit.files import sha256
 from receipts.emit.merge import UnmergeableParts, load_part, merge
-from receipts.ingest import Ingested, Options, assemble, gather
+from receipts.ingest.assemble import Ingested, assemble
 from receipts.ingest.base import SOURCE, base_of
-from receipts.ingest.files import InputFile, given
+from receipts.ingest.files import InputFile, gather, given
 from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
+from receipts.ingest.options import Options
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, intact, listed_digests
 from receipts.store.evidence import kept_files
@@ -36,7 +37,7 @@ from receipts.store.evidence import kept_files
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.emit.merge import RankPart
-    from receipts.ingest.evidence import FileEvidence
+    from receipts.ingest.evidence.read import FileEvidence
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
     from receipts.store.evidence import KeptFiles

@@ -218,10 +218,9 @@ def compiler_options(parsed: Parsed) -> dict[str, str]:
 def _failure(message: str) -> AllocationFailure | None:
     if not message:
         return None
-    from receipts.ingest.evidence.memory.xla_oom import failures
+    from receipts.ingest.ending import failure_in
 
-    failure = failures(" ".join(message.split()))
-    return failure[0] if failure else None
+    return failure_in(" ".join(message.split()).encode())
 
 
 def answer_json(answer: CompilerAnswer) -> dict[str, Any]:

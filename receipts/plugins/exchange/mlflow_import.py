@@ -22,12 +22,14 @@ from urllib.parse import urlencode, urlsplit
 import yaml
 
 from receipts.base.errors import Problem, Unreachable, UsageError
-from receipts.ingest import LaneOptions, Options, assemble
-from receipts.ingest.evidence import FileEvidence, Reading
+from receipts.ingest.assemble import assemble
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb import configuration
+from receipts.ingest.evidence.read import FileEvidence
+from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import read_setting
+from receipts.ingest.options import LaneOptions, Options
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
 
