@@ -2,7 +2,7 @@
 
     python benchmarks/ingest_agreement.py --cases DIR [--only SOURCE] [--json]
 
-Every sample below DIR that has a ``.json`` with a ``want`` block beside it is read by `receipts.ingest.evidence.read`,
+Every sample below DIR that has a ``.json`` with a ``want`` block beside it is read by `receipts.ingest.evidence`,
 put together by `receipts.ingest`, and judged by the rules on the path. Each wanted figure, observation and class counts
 once. Exit 0 when every bar holds, 1 when one does not.
 """

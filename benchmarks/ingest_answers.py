@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from receipts.ingest.assemble import assemble
-from receipts.ingest.evidence.read import FileEvidence, read
-from receipts.ingest.evidence.reading import MemoryRow, Reading
-from receipts.ingest.evidence.scan import DEFECT
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import FileEvidence, read
+from receipts.ingest.reading import MemoryRow, Reading
+from receipts.ingest.scan import DEFECT
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Level

@@ -1,7 +1,7 @@
 """How fast a log is read beside `grep -c` of the same file: `python -m benchmarks ingest_speed`.
 
 Logs of several frameworks are made up: the worst case of step lines alone, and a mixed one in which a step line stands
-among twenty others. Each is read in a process of its own by `receipts.ingest.evidence.read`, whole path: bytes, digest,
+among twenty others. Each is read in a process of its own by `receipts.ingest.evidence`, whole path: bytes, digest,
 lines, readers. CPU of that process, and its highest memory. The bar is 60 MB/s on a core, whatever the framework, and
 150 MB of memory, whatever the size.
 """
@@ -135,7 +135,7 @@ STEPS: Mapping[str, Callable[[int], str]] = {
 CHILD = """
 import json, sys, time
 from pathlib import Path
-from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence import read
 read(Path(sys.argv[2]))  # a small file first: what is imported and compiled is no reading of lines
 began = time.process_time()
 found = read(Path(sys.argv[1]))

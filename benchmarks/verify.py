@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.result import Result
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.files import InputFile, gather
-from receipts.ingest.options import Options
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store

@@ -13,7 +13,7 @@ from typing import Any
 
 from schemas import receipt_schema
 
-from receipts.ingest.evidence.vocabulary import table, tables
+from receipts.ingest.vocabulary import table, tables
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import builtin
 from receipts.receipt.leaves import COLLECTIONS

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
-from receipts.ingest.evidence.scan import Scanner
+from receipts.ingest.scan import Scanner
 from served import client, guarded, listening, server
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 from thorough import unless_thorough

@@ -13,10 +13,10 @@ from benchmarks.attack.forks import scratch
 from benchmarks.attack.mutations import changed_bytes
 from benchmarks.attack.outcome import Outcome, Tally, in_parts
 from receipts.base.errors import InputError, StoreError
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.files import InputFile, gather
 from receipts.ingest.leaves import OPEN, parts
-from receipts.ingest.options import Options
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, sealed

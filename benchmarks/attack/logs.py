@@ -12,9 +12,9 @@ from benchmarks.attack.forks import scratch
 from benchmarks.attack.mutations import changed_bytes
 from benchmarks.attack.outcome import Outcome, Tally, in_parts
 from receipts.base.errors import ReceiptsError
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.files import gather, given
-from receipts.ingest.options import Options
 from receipts.judging.rulebook import Rulebook
 
 SLOW: Final = 10.0  # seconds of the processor for one log

@@ -22,8 +22,8 @@ from receipts.cli.session import Answer, Session, verb
 from receipts.publish.terminal import clean
 
 if TYPE_CHECKING:
-    from receipts.ingest.assemble import Ingested
-    from receipts.ingest.options import Options
+    from receipts.ingest.assembly import Ingested
+    from receipts.ingest.draft import Options
 
 
 KINDS = ("training", "microbench", "profile", "serving")
@@ -67,7 +67,7 @@ def ingest(
     How files become a receipt: docs/ingest.md.
     Exit codes: 0 a receipt was made, 2 nothing was readable or the call is wrong, 4 the store failed.
     """
-    from receipts.ingest.assemble import assemble
+    from receipts.ingest.assembly import assemble
     from receipts.ingest.files import gather, given
     from receipts.ingest.step_map import read_map
     from receipts.publish.ingested import as_data, page
@@ -95,8 +95,8 @@ def ingest(
 def _options(
     session: Session, lane: str | None, settings: tuple[str, ...], kind: str | None, witness_for: str | None
 ) -> Options:
+    from receipts.ingest.draft import Options
     from receipts.ingest.leaves import read_settings
-    from receipts.ingest.options import Options
 
     lanes = session.rulebook.lanes
     known = tuple(lanes.get(name) for name in lanes.names())

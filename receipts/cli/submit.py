@@ -362,8 +362,8 @@ def _amended(
     Of one receipt, evidence is named from here, or from its folder; of several, from the folder of each.
     """
     from receipts.base.errors import UsageError
+    from receipts.ingest.draft import Options
     from receipts.ingest.leaves import read_settings
-    from receipts.ingest.options import Options
     from receipts.publish.verdict import added
     from receipts.receipt.load import is_many
     from receipts.workflows.evidence import amended

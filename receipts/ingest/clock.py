@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from receipts.base.errors import UsageError
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Place
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import Place
+from receipts.ingest.scan import scan
+from receipts.ingest.source import Source
 
 # Stamps lead a line; a date further on is the name of a data set or a checkpoint.
 LEAD: Final = 96

@@ -1,15 +1,27 @@
-"""A receipt while it is put together: its tree, where every leaf was found, and what stands against it."""
+"""A receipt while it is put together: its tree, where every leaf was found, and what stands against it.
+
+`Options` are what the caller of ingesting decides: the lane, the kind, leaves by hand, and which lanes there are.
+`Base` is a receipt among the files of a launch: what it states stands, and what the other files show is added to it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
 
-from receipts.base.errors import near
+from receipts.base.errors import UsageError, near
 from receipts.base.untrusted_text import redacted
-from receipts.ingest.base import Base
-from receipts.ingest.evidence.reading import Place
-from receipts.ingest.leaves import alike, at, fitting, parts, put
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.leaves import OPEN, alike, at, fitting, parts, put
+from receipts.ingest.reading import Place, Reading
+from receipts.receipt import parse, read
+from receipts.receipt.load import MAX_BYTES
+from receipts.receipt.parse import intact, upcast
 from receipts.receipt.route import NAMES, spelled
 
 MAX_MESSAGES = 500
@@ -156,3 +168,120 @@ class ReceiptDraft:
 def _plain(value: Any) -> Any:
     """The value of a flag, and the version of a wheel, that is stated with more than itself."""
     return value.get("value", value.get("version", value)) if isinstance(value, dict) else value
+
+
+RECEIPT: Final = "receipt"
+_BEGINS: Final = re.compile(rb'\s*\{\s*"schema_version"\s*:')
+_WORDS: Final = (b'"schema_version"', b'"run"', b'"launch"', b'"outcome"', b'"provenance"')
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A receipt's own tree, by the name of its file. ``raw`` are its bytes as they came.
+
+    ``recorded``: a program wrote it, and nobody edited it since.
+    """
+
+    name: str
+    raw: bytes
+    tree: dict[str, Any]
+    recorded: bool = False
+
+    def get(self, path: str) -> Any:
+        """What it states at a path, or None."""
+        return at(self.tree, path)
+
+    def excludes(self, path: str) -> bool:
+        """Whether a path is an entry that a map, which the receipt says is complete, does not have."""
+        section = parts(path)[0]
+        return section in OPEN and self.get(f"{section}.complete") is True and self.get(path) is None
+
+
+def receipt_file(path: Path, name: str) -> FileEvidence | None:
+    """A file that is a receipt, as evidence of itself; None for any other file. It may still hold errors."""
+    if path.stat().st_size > MAX_BYTES:
+        return None
+    with path.open("rb") as stream:
+        raw = stream.read(1024)
+        if not raw.lstrip().startswith(b"{"):
+            return None
+        raw += stream.read()
+    if not _has_run(raw):
+        return None
+    return FileEvidence(path, name, hashlib.sha256(raw).hexdigest(), len(raw), (Reading(RECEIPT, records=1),), ())
+
+
+def _has_run(raw: bytes) -> bool:
+    """Whether this is a document with the run of a receipt, its keys in any order, or the beginning of one.
+
+    A plan has no outcome, and a verdict, a report or a record of another program has no run.
+    """
+    if not all(word in raw for word in _WORDS):
+        return False
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return _BEGINS.match(raw) is not None
+    run = document.get("run") if isinstance(document, dict) else None
+    return isinstance(run, dict) and run.keys() >= {"launch", "outcome", "provenance"}
+
+
+def base_of(files: Iterable[FileEvidence]) -> Base | None:
+    """The receipt among the files, or None. Raises InputError with all its errors, UsageError where it is not one."""
+    receipts = [file for file in files if file.readings and file.readings[0].source == RECEIPT]
+    if len(receipts) > 1:
+        names = ", ".join(file.name for file in receipts[:3]) + ", …" * (len(receipts) > 3)
+        raise UsageError(
+            f"{len(receipts)} receipts ({names}); ingest takes the files of one launch, submit takes receipts"
+        )
+    for file in receipts:
+        parsed = parse(read(file.path))
+        return Base(file.name, parsed.raw, upcast(json.loads(parsed.raw), file.name), intact(parsed) is True)
+    return None
+
+
+class Coupled(Protocol):
+    """Axes that follow another one."""
+
+    @property
+    def then(self) -> tuple[str, ...]: ...
+
+
+class LaneOptions(Protocol):
+    """What ingesting has to know of a lane."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def accelerators(self) -> tuple[str, ...]: ...
+    @property
+    def frameworks(self) -> tuple[str, ...]: ...
+    @property
+    def path(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def postures(self) -> tuple[str, ...]: ...
+    @property
+    def compile_exceptions(self) -> tuple[str, ...]: ...
+    @property
+    def not_applicable(self) -> Mapping[str, str]: ...
+    @property
+    def unprinted(self) -> Mapping[str, str]: ...
+    @property
+    def witness(self) -> tuple[str, ...]: ...
+    @property
+    def couplings(self) -> Sequence[Coupled]: ...
+    @property
+    def evidence(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``settings`` are leaves that the caller states; they stand above whatever a file says.
+
+    Without ``lane`` one of ``lanes`` is proposed by framework and accelerator.
+    """
+
+    lane: str | None = None
+    kind: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    lanes: Sequence[LaneOptions] = ()

@@ -1,17 +1,25 @@
-"""Which launch this is: its digest, its start, its kind and lane."""
+"""Which launch this is: its digest, its start, its kind and lane; and whether the files beside a receipt are of it.
+
+A trace of another run proves nothing. A file that shows the path is compared with what the receipt states: the time
+between start and end, host and process, the number of steps, the versions, the chip, the shape and the type of
+attention. One that contradicts any is not read. One that shows neither time, host nor process, and that the job did not
+list, is read, and a remark says so. Whoever makes up a whole trace passes: what vouches for it is a signature.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from datetime import UTC
-from typing import Final
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
 
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, yearless
-from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.options import LaneOptions, Options
-from receipts.ingest.witness import LIBRARIES
+from receipts.ingest.draft import RECEIPT, LaneOptions, Options, ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.leaves import alike
+from receipts.ingest.path import LIBRARIES
+from receipts.ingest.reading import Reading
 from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.route import permitted
 
@@ -131,3 +139,129 @@ def _launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> tuple[str, st
         known = sorted({file.sha256 for file in files if file.readings} or {file.sha256 for file in files})
         text = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}"
     return hashlib.sha256("\n".join(known).encode()).hexdigest(), text
+
+
+CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
+# Files of one session of JAX's profiler, of which only the second has a clock and a host.
+_SESSION: Final = re.compile(r"\.(?:trace\.json\.gz|xplane\.pb)$")
+_FLOATS: Final = frozenset({"fp32", "bf16", "fp16", "fp64"})  # attention of an FP8 run is in another type
+_WHICH_LAUNCH: Final = frozenset({"run.finished", "run.host", "run.processes"})  # others agree in the rest
+_IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
+
+
+class Bond(NamedTuple):
+    """One thing that a file and a receipt both state: in which leaf, whether they agree, and how not."""
+
+    leaf: str
+    holds: bool
+    why: str
+
+
+def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[FileEvidence]:
+    """The files, without those that show the path of another launch than that of the receipt among them."""
+    if draft.base is None:
+        return list(files)
+    own, listed = [], {entry.get("sha256") for entry in draft.base.tree.get("evidence", ())}
+    sessions: dict[str, list[Bond]] = {}
+    for file in files:
+        bonds = sessions.setdefault(_SESSION.sub("", file.name), [])
+        bonds.extend(bond for reading in file.readings for bond in _bonds(draft, reading))
+    for file in files:
+        bonds = sessions[_SESSION.sub("", file.name)]
+        broken = [bond for bond in bonds if not bond.holds]
+        if broken:
+            draft.strangers[file.name] = broken[0].why
+        for bond in broken:
+            draft.contradict(bond.leaf, f"{file.name} is of another launch, and is not read: {bond.why}")
+        if not broken:
+            own.append(file)
+            leaves = sorted({bond.leaf for bond in bonds})
+            unnamed = _WHICH_LAUNCH.isdisjoint(leaves) and file.sha256 not in listed
+            if unnamed and any(_shows_kernels(reading) for reading in file.readings):
+                text = "no time, host or process in it shows that it is of this launch"
+                agrees = f"; it agrees in {', '.join(leaves)}" if leaves else ""
+                draft.tell("note", text + agrees, Where(file.name))
+    return own
+
+
+def _shows_kernels(reading: Reading) -> bool:
+    return reading.source != RECEIPT and any(seen.level == "kernels" for seen in reading.seen)
+
+
+def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
+    if not _shows_kernels(reading):
+        return
+    began, ended = (_seconds(draft.get(f"run.{name}")) for name in ("started", "finished"))
+    exact = draft.get("run.started_stated") is None
+    if exact and reading.between is not None and began is not None and ended is not None:
+        first, last = reading.between
+        inside = began - CLOCKS_SECONDS <= first and last <= ended + CLOCKS_SECONDS
+        yield Bond("run.finished", inside, f"it covers {_clock(first)} to {_clock(last)}")
+    longest = ended - began + CLOCKS_SECONDS if exact and began is not None and ended is not None else None
+    if longest is not None and reading.lasts is not None and reading.lasts > longest:
+        yield Bond("run.finished", False, f"its events take {reading.lasts:.0f} s, and the launch took less")
+    host = draft.get("run.host")
+    if reading.host and isinstance(host, str) and draft.get("hardware.hosts") in (None, 1):
+        same = reading.host.partition(".")[0].lower() == host.partition(".")[0].lower()
+        yield Bond("run.host", same, f"it was taken on {reading.host}, and the receipt states {host}")
+    processes = draft.get("run.processes")
+    if reading.processes and processes:
+        which = ", ".join(map(str, sorted(reading.processes)[:3]))
+        yield Bond("run.processes", not reading.processes.isdisjoint(processes), f"it was taken in process {which}")
+    steps = draft.get("measurement.step_durations_seconds")
+    if reading.steps_covered and isinstance(steps, list) and steps:
+        yield Bond(
+            "measurement.step_durations_seconds",
+            reading.steps_covered <= len(steps),
+            f"it covers {reading.steps_covered} steps, of {len(steps)}",
+        )
+    for leaf in _IDENTITY:
+        own, shown = draft.get(leaf), reading.stated.get(leaf)
+        if own is not None and shown is not None:
+            stated = own.get("version") if isinstance(own, dict) else own
+            yield Bond(leaf, _same(leaf, stated, shown.value), f"it states {shown.value}, and the receipt {stated}")
+    dtype = draft.get("numerics.compute_dtype")
+    if reading.query_types and dtype in _FLOATS:
+        types = ", ".join(sorted(reading.query_types))
+        yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {types}")
+    yield from _shapes(draft, reading)
+
+
+def _shapes(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
+    """Attention on the stated sequence, on the part of it that a rank has, or on a packed micro-batch of it.
+
+    One operator that fits is enough: windows, caches and evaluations run on lengths of their own.
+    """
+    length, width = draft.get("batch.sequence_length"), draft.get("model.head_dim")
+    if not reading.queries or not isinstance(length, int):
+        return
+    ranks, packed = draft.get("parallelism.context") or 1, draft.get("batch.micro_batch") or 1
+    # A shifted target leaves the last token out; rings give a rank two half parts.
+    fitting = {length, length - 1, length * packed, length // ranks, length * packed // ranks}
+    if ranks > 1:
+        fitting.add(length // (2 * ranks))
+    shapes = ", ".join(f"{sequence} × {head}" for sequence, head in sorted(reading.queries)[:3])
+    # Latent attention adds half a head to queries, for positions (DeepSeek-V2, section 2.1).
+    wide = {width, width * 3 // 2} if isinstance(width, int) else None
+    holds = any(sequence in fitting and (wide is None or head in wide) for sequence, head in reading.queries)
+    yield Bond("batch.sequence_length", holds, f"its attention runs on {shapes}")
+
+
+def _same(leaf: str, own: Any, shown: Any) -> bool:
+    if leaf.startswith("wheels."):  # a local version (+cu128) is not always stated
+        return str(own).partition("+")[0] == str(shown).partition("+")[0]
+    return alike(leaf, own, shown)
+
+
+def _seconds(text: object) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _clock(seconds: float) -> str:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (OverflowError, OSError, ValueError):
+        return f"{seconds:.0f} s"

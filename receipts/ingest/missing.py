@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from receipts.ingest.draft import MissingLeaf, ReceiptDraft
-from receipts.ingest.options import LaneOptions
+from receipts.ingest.draft import LaneOptions, MissingLeaf, ReceiptDraft
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 from receipts.receipt.route import ANYTHING, parts
 

@@ -1,7 +1,11 @@
-"""The steps of one launch, out of every file that prints them: ranks side by side, attempts one after the other."""
+"""The steps of one launch, out of every file that prints them: ranks side by side, attempts one after the other.
+
+`state_walls` gives their wall time by the clock of a log's lines: what lies between two records is paid for, too.
+"""
 
 from __future__ import annotations
 
+import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,13 +17,14 @@ from math import floor, log10
 from statistics import median
 from typing import Any, Final
 
-from receipts.ingest.clock import first_stamp
-from receipts.ingest.config import readings
+from receipts.ingest.clock import LEAD, first_stamp, stamp
+from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps
-from receipts.ingest.mapped import SOURCE as MAPPED
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import Reading, Reason
+from receipts.ingest.source import Source
+from receipts.ingest.step_map import MAPPED
+from receipts.ingest.steps import ABSENT, FIELDS, Steps
 from receipts.stats.rounding import half_of
 
 # Ranks of one launch start together; attempts and other launches do not.
@@ -244,3 +249,54 @@ def _compare(draft: ReceiptDraft, main: StepSeries, other: Track) -> None:
                 f"of {main.track.file.name} by {main.track.reading.source}"
             )
             draft.contradict(path, what, f"those by {main.track.reading.source}")
+
+
+WALLS: Final = "measurement.step_wall_seconds"
+# A clock that counts seconds tells the time of ten steps badly, and that of an hour well enough.
+_FINE_CLOCK: Final = 0.002
+_MAX_SHORTER: Final = 0.02  # than the steps, at most: the record of a step is printed a little after its end
+# What is no step's: a line that says so stands between two records.
+_BETWEEN_STEPS: Final = re.compile(
+    r"\b(?:valid(?:at\w+)?|eval\w*|sav(?:ed?|ing)|(?:check|ck)p\w*|profil\w*|trac(?:es?|ing))\b", re.I
+)
+
+
+def state_walls(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], durations: Sequence[float]) -> None:
+    """State the wall time of the steps at ``rows``, where the line of each has a clock that is fine enough for all."""
+    reading, numbers = steps.track.reading, [steps.numbers[row] for row in rows]
+    places = dict(zip(reading.numbered, reading.lines, strict=True))
+    lines = [places.get(number, 0) for number in numbers]
+    if len(lines) < 2 or not all(before < after for before, after in pairwise([0, *lines])):
+        return
+    read = _clocked(steps.track.file, lines, american=reading.source == "nanotron")
+    if read is None:
+        return
+    times, apart = read
+    walls = [durations[0]]
+    for at in range(1, len(times)):
+        whole = numbers[at] - numbers[at - 1] == 1 and at not in apart
+        walls.append(round((times[at] - times[at - 1]).total_seconds(), 6) if whole else durations[at])
+    span = (times[-1] - times[0]).total_seconds()
+    resolution = 1.0 if not any(time.microsecond for time in times) else 0.001
+    if min(walls) < 0.0 or resolution > _FINE_CLOCK * span or sum(walls) < (1.0 - _MAX_SHORTER) * sum(durations):
+        return
+    draft.put(WALLS, walls, steps.where, reading.source, f"{len(walls):,} steps by the clock of their lines")
+
+
+def _clocked(
+    file: FileEvidence, wanted: Sequence[int], *, american: bool
+) -> tuple[list[datetime], Mapping[int, str]] | None:
+    """The time of each wanted line, and before which of them something else was done; None where one has no time."""
+    times: list[datetime] = []
+    apart: dict[int, str] = {}
+    for number, text in Source(file.path, file.name).lines():
+        if number == wanted[len(times)]:
+            moment = stamp(text[:LEAD], american=american)
+            if moment is None:
+                return None
+            times.append(moment.time)
+            if len(times) == len(wanted):
+                return times, apart
+        elif times and _BETWEEN_STEPS.search(text):
+            apart[len(times)] = text
+    return None

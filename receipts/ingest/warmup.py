@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from receipts.ingest.config import readings
+from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import CompileCounts, CompileSpan, Reading, Report
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import CompileCounts, CompileSpan, Reading, Report
 
 _FIGURES: Final = (
     *("compiles", "cache_hits", "cache_misses", "graph_breaks", "seconds"),

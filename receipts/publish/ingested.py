@@ -18,10 +18,10 @@ from receipts.publish.text import short
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged
-    from receipts.ingest.assemble import Ingested
+    from receipts.ingest.assembly import Ingested
     from receipts.ingest.draft import Message, SourcedLeaf
-    from receipts.ingest.evidence.read import FileEvidence
-    from receipts.ingest.evidence.reading import Reading
+    from receipts.ingest.evidence import FileEvidence
+    from receipts.ingest.reading import Reading
 
 
 SHOWN = 12

@@ -9,7 +9,7 @@ from receipts.publish.page import Cell, Page
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.ingest.leaf_type import LeafType
+    from receipts.ingest.leaves import LeafType
     from receipts.receipt.leaves import Leaf
 
 say = words("leaf")

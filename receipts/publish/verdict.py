@@ -19,7 +19,7 @@ from receipts.publish.readings import leaf as last_part
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.ingest.assemble import Ingested
+    from receipts.ingest.assembly import Ingested
     from receipts.store import Submitted
     from receipts.workflows.submit import Submission
 

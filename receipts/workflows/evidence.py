@@ -23,13 +23,11 @@ from receipts.base.errors import InputError, NotFound, Problem, UsageError
 from receipts.emit import document, journal
 from receipts.emit.files import sha256
 from receipts.emit.merge import UnmergeableParts, load_part, merge
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.base import SOURCE, base_of
+from receipts.ingest.assembly import Ingested, assemble, pretty
+from receipts.ingest.draft import RECEIPT, Options, base_of
 from receipts.ingest.files import InputFile, gather, given
-from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
-from receipts.ingest.options import Options
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, intact, listed_digests
 from receipts.store.evidence import kept_files
@@ -37,7 +35,7 @@ from receipts.store.evidence import kept_files
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.emit.merge import RankPart
-    from receipts.ingest.evidence.read import FileEvidence
+    from receipts.ingest.evidence import FileEvidence
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
     from receipts.store.evidence import KeptFiles
@@ -169,7 +167,7 @@ def amended(
 
 
 def _known(file: FileEvidence) -> bool:
-    return bool(file.readings and file.readings[0].source != SOURCE)
+    return bool(file.readings and file.readings[0].source != RECEIPT)
 
 
 def _agreeing(parsed: Parsed, journals: Sequence[Path]) -> dict[Path, str]:

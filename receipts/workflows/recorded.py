@@ -19,7 +19,7 @@ from receipts.receipt import Document, parse
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged, RankPart
     from receipts.emit.run_record import RunRecord
-    from receipts.ingest.evidence.reading import AllocationFailure
+    from receipts.ingest.reading import AllocationFailure
 
 LARGEST_LOG: Final = 64 << 20  # bytes at its end that are read
 

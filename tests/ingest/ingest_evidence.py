@@ -7,10 +7,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Reading, Remark
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import Reading, Remark
 from receipts.receipt import Document, parse
 
 

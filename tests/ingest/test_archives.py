@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from receipts.base.errors import UsageError
-from receipts.ingest import archives
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest import files
+from receipts.ingest.evidence import read
 from receipts.ingest.files import given
+from receipts.ingest.source import Source
 
 LINE = "step {:4d}/100 | loss 9.1 (+nanz)| norm 1.0 (+nanz)| lr 1.0e-04 | 801.2 ms | 31.0% bf16 MFU | 81920 tok/s\n"
 LOG = "".join(map(LINE.format, range(1, 101))).encode()
@@ -120,7 +120,7 @@ def test_an_archive_in_an_archive_is_passed_over(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["zip", "tar", "tar.gz"])
 def test_a_bomb_is_refused_before_it_fills_the_disk(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 20)
     path = tmp_path / f"run.{form}"
     member = ("zeros.log", bytes(3 << 20))
     path.write_bytes(_zip(member) if form == "zip" else PACKED[form[3:]](_tar(member)))
@@ -129,7 +129,7 @@ def test_a_bomb_is_refused_before_it_fills_the_disk(form: str, tmp_path: Path, m
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_MEMBERS", 3)
+    monkeypatch.setattr(files, "MAX_MEMBERS", 3)
     path = tmp_path / "run.tar"
     path.write_bytes(_tar(*((f"{at}.log", b"") for at in range(4))))
     with pytest.raises(UsageError, match="more than 3 files"):

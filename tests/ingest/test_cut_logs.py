@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.assemble import assemble
-from receipts.ingest.evidence.read import read
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
 
 LOG = "".join(
     f"[titan] 2026-03-02 09:00:{step:02d},000 - root - INFO - step: {step:2d}  loss: {9 - step / 10:.4f}  "

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ingest_evidence import file
-from receipts.ingest.base import Base
-from receipts.ingest.binding import of_this_launch
-from receipts.ingest.draft import ReceiptDraft
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.draft import Base, ReceiptDraft
+from receipts.ingest.identity import of_this_launch
+from receipts.ingest.reading import Reading
 
 RUN = {"started": "2026-03-02T09:00:00Z", "finished": "2026-03-02T09:10:00Z"}
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at, file, ingested, stepping
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import AllocationFailure, Place, Reading
 
 pytestmark = pytest.mark.slow
 

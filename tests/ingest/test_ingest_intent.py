@@ -10,11 +10,11 @@ import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.axes.lane import Coupling, Lane
-from receipts.ingest.assemble import Ingested, assemble
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
-from receipts.ingest.evidence.reading import Reading, Timing
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.options import Options
+from receipts.ingest.reading import Reading, Timing
+from receipts.ingest.scan import scan
 
 LANE = Lane(
     name="mine",

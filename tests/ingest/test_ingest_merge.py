@@ -13,12 +13,12 @@ import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.base.errors import InputError
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble
 from receipts.ingest.clock import first_stamp, stamp
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import AllocationFailure, MemoryRow, Place, Reading, Remark, Report
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import read_settings
-from receipts.ingest.options import Options
+from receipts.ingest.reading import AllocationFailure, MemoryRow, Place, Reading, Remark, Report
 
 
 def test_a_leaf_comes_with_its_file_and_line(tmp_path: Path) -> None:

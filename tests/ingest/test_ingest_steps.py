@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reading import Reading
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import builtin
 from receipts.metrics import Launch, get

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ingest_evidence import at
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.evidence.read import read
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
 
 WALLS, STEPS = "measurement.step_wall_seconds", "measurement.step_durations_seconds"
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)

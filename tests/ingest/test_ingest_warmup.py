@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ingest_evidence import at, file, ingested, stepping, told
 from late_compiles import late
-from receipts.ingest.evidence.reading import CompileSpan, Reading, Report
+from receipts.ingest.reading import CompileSpan, Reading, Report
 
 AFTER = "compile.compiles_after_warmup"
 TRANSFERS = "path.witnessed.host_transfers_per_step"

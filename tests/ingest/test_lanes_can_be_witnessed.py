@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from receipts.axes.lane import Lanes
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.read import read
-from receipts.ingest.options import Options
+from receipts.ingest import vocabulary
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Question, ReceiptVerdict

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.assemble import Ingested, assemble
-from receipts.ingest.base import receipt_file
-from receipts.ingest.evidence.launches import of_command, of_script
-from receipts.ingest.evidence.read import read
-from receipts.ingest.options import Options
+from receipts.ingest.arguments import launch_of_command, launch_of_script
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options, receipt_file
+from receipts.ingest.evidence import read
 
 SCRIPT = """#!/bin/bash
 GPUS=8
@@ -61,17 +60,17 @@ def test_a_file_of_one_command_says_what_was_started(tmp_path: Path) -> None:
     ["echo done\n", "Run `python train.py --x 1` to start, and wait.\n", "loss 3.0\nstep 2\n", "# python t.py\n", ""],
 )
 def test_prose_and_logs_start_nothing(text: str) -> None:
-    assert of_command(text) is None
+    assert launch_of_command(text) is None
 
 
 def test_what_is_left_to_fill_in_is_no_redirection() -> None:
-    launch = of_command("PYTHONPATH=<the checkout> torchrun t.py --lr <rate> < in.txt > out.txt")
+    launch = launch_of_command("PYTHONPATH=<the checkout> torchrun t.py --lr <rate> < in.txt > out.txt")
     assert launch is not None
     assert (launch.line.program, launch.line.options) == ("t.py", {"lr": "<rate>"})
 
 
 def test_a_script_starts_what_its_launcher_is_given_with_what_it_assigned() -> None:
-    launch = of_script(SCRIPT)
+    launch = launch_of_script(SCRIPT)
     assert launch is not None
     assert launch.line.program == "pretrain_gpt.py"
     assert launch.line.options == {
@@ -86,7 +85,7 @@ def test_a_script_starts_what_its_launcher_is_given_with_what_it_assigned() -> N
 
 
 def test_a_script_that_starts_several_programs_names_none() -> None:
-    assert of_script("#!/bin/bash\npython a.py --x 1\npython b.py --x 2\n") is None
+    assert launch_of_script("#!/bin/bash\npython a.py --x 1\npython b.py --x 2\n") is None
 
 
 def test_a_script_s_line_is_the_launch_s(tmp_path: Path) -> None:

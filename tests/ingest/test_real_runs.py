@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.assemble import Ingested, assemble
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.files import gather, given
-from receipts.ingest.options import Options
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import builtin
 from receipts.judging.verdict import Level, ReceiptVerdict

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from receipts.emit import Recorder
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
 from receipts.ingest.files import gather, given
-from receipts.ingest.options import Options
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict

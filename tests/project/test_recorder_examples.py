@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from command_line import Shell
-from receipts.ingest.evidence.read import read as evidence
+from receipts.ingest.evidence import read as evidence
 from receipts.receipt import parse, read
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import rule_cases
-from receipts.ingest.assemble import assemble
-from receipts.ingest.evidence.read import read
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
 from receipts.judging.claim import parse_claims as claims_of
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import ClaimVerdict

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from receipts.ingest.draft import ReceiptDraft
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import Reading
 from receipts.ingest.warmup import AFTER, state_warmup
 
 

@@ -12,7 +12,7 @@ import pytest
 from receipts.base.errors import InputError
 from receipts.emit import Recorder
 from receipts.emit.merge import load_part, merge
-from receipts.ingest.options import Options
+from receipts.ingest.draft import Options
 from receipts.publish.receipt import Origins
 from receipts.receipt import Document, parse, read
 from receipts.receipt.parse import UNWRITTEN, intact, sealed

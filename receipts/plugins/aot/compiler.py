@@ -26,7 +26,7 @@ from receipts.receipt import Parsed
 from receipts.receipt.patterns import BlockKind
 
 if TYPE_CHECKING:
-    from receipts.ingest.evidence.reading import AllocationFailure
+    from receipts.ingest.reading import AllocationFailure
 
 
 MAX_MESSAGE = 600  # characters of a refusal that the page shows

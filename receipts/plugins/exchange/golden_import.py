@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import Problem, UsageError
-from receipts.ingest.assemble import assemble
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 from receipts.plugins.exchange.mlflow_import import ImportedReceipt
 
 SOURCE: Final = "golden-history"

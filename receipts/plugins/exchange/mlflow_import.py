@@ -22,14 +22,13 @@ from urllib.parse import urlencode, urlsplit
 import yaml
 
 from receipts.base.errors import Problem, Unreachable, UsageError
-from receipts.ingest.assemble import assemble
+from receipts.ingest.assembly import assemble, pretty
+from receipts.ingest.draft import LaneOptions, Options
+from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb import configuration
-from receipts.ingest.evidence.read import FileEvidence
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.layout import pretty
 from receipts.ingest.leaves import read_setting
-from receipts.ingest.options import LaneOptions, Options
+from receipts.ingest.reading import Reading
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
 

@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from receipts.base.errors import Problem, UsageError
-from receipts.ingest.assemble import assemble
-from receipts.ingest.draft import Contradiction
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import BROKEN, Source
-from receipts.ingest.options import Options
+from receipts.ingest.assembly import assemble
+from receipts.ingest.draft import Contradiction, Options
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import BROKEN, Source
 
 MARK: Final = b":::MLLOG"
 # Power meters write records of the same form; a launch initializes, or names its benchmark.

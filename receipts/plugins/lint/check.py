@@ -72,7 +72,7 @@ def disagreeing(item: Statement) -> RecipeFigure | None:
 @cache
 def figures(path: Path) -> dict[str, RecipeFigure]:
     """Figures of the steps that a recipe's log prints, by metric; MFU where the path names the chip."""
-    from receipts.ingest.evidence.read import read
+    from receipts.ingest.evidence import read
 
     known: dict[str, RecipeFigure] = {}
     for file in _logs(path):

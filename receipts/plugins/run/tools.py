@@ -104,7 +104,7 @@ def tools(
     session: Session, folder: AttemptFolder, lane: Lane, launcher: Launcher, reporter: RunReporter, force: bool
 ) -> RunTools:
     """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
-    from receipts.ingest.layout import pretty
+    from receipts.ingest.assembly import pretty
     from receipts.plugins.run.walk import RunTools
 
     def ask(plan: Parsed) -> PreflightAnswer:
@@ -191,10 +191,10 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
 
 def _ingested(session: Session, place: Path, attempt: Attempt, lane: Lane) -> dict[str, Any]:
     """What the log and the files that the command left in its folder show."""
-    from receipts.ingest.assemble import assemble
+    from receipts.ingest.assembly import assemble
+    from receipts.ingest.draft import Options
     from receipts.ingest.files import gather as read_files
     from receipts.ingest.files import given
-    from receipts.ingest.options import Options
 
     own = ("plan.json", "receipt.json", RECORDED)
     left = [item for item in sorted(place.iterdir()) if item.name not in own and not _is_ours(item.name)]

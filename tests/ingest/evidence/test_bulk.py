@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence import scan as scanning
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.shapes import Sieve
-from receipts.ingest.evidence.steps import FIELDS
+from receipts.ingest import scan as scanning
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.shapes import Sieve
+from receipts.ingest.steps import FIELDS
 from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow

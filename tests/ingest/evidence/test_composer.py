@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.frameworks.loops.log import reader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def batch(number: int, *metrics: str, epoch: str = "", prefix: str = "") -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.cuda_graphs import CudaGraphsReader
 from receipts.ingest.evidence.witnesses.fallback_hints import FallbackHintsReader
 from receipts.ingest.evidence.witnesses.path_counters import PathCountersReader
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def readings(kind: type[LineReader], *lines: str) -> list[Reading]:

@@ -6,8 +6,8 @@ import pytest
 
 from receipts.ingest.evidence.memory.classify import OomFigures, classify
 from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading, first_cause
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import AllocationFailure, Place, Reading, first_cause
+from receipts.ingest.scan import scan
 
 GIB = 1 << 30
 MIB = 1 << 20

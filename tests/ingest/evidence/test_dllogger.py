@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from receipts.ingest.evidence import read
 from receipts.ingest.evidence.frameworks.dllogger.log import DLLogger
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def line(step: Any, data: dict[str, Any]) -> str:

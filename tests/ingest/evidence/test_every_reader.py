@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reader import FileReader, LineReader, file_readers, line_readers
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import DEFECT, scan
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.evidence import read
+from receipts.ingest.reader import FileReader, LineReader, file_readers, line_readers
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import DEFECT, scan
+from receipts.ingest.source import Source
 
 WORDS = (
     *("1", "0", "-1", "nan", "inf", "1e999", "9" * 400, "0x1f", "1,234.5", "12.5GiB", "17179869184.00 GiB", "3/10"),

@@ -10,10 +10,10 @@ import pytest
 
 from receipts.ingest.evidence.frameworks.hf_trainer.log import HfTrainer
 from receipts.ingest.evidence.frameworks.hf_trainer.state import TrainerState
-from receipts.ingest.evidence.literal import literal
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.literals import literal
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.source import Source
 
 BANNER = (
     "***** Running training *****\n"

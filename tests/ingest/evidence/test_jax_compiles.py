@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from late_compiles import late
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_compiles import JaxCompiles
 from receipts.ingest.evidence.witnesses.jax_monitoring import JaxMonitoring
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.source import Source
 
 
 def program(name: str, seconds: str = "1.250000000", cache: str = "") -> str:

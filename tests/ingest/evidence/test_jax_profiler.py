@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler import JaxProfiler
 from receipts.ingest.evidence.witnesses.xplane import Xplane
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 HOST, DEVICE = 1, 2
 

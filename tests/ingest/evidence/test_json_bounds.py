@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from receipts.ingest.evidence import json_bounds
-from receipts.ingest.evidence.json_bounds import MAX_DEPTH, JsonBounds
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest import reader
 from receipts.ingest.evidence.witnesses import nsys_database
 from receipts.ingest.evidence.witnesses.jax_profiler import JaxProfiler
 from receipts.ingest.evidence.witnesses.torch_trace import TorchTraceReader
+from receipts.ingest.reader import MAX_DEPTH, FileReader, JsonBounds
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 DEEP = b'{"traceEvents": [' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"]}"
 TEXTS = st.text('a"\\[{]}\u00e9', max_size=4)
@@ -41,7 +40,7 @@ def test_the_depth_is_that_of_the_document_wherever_it_is_cut(
 ) -> None:
     raw = json.dumps(tree, ensure_ascii=ascii_only).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(json_bounds, "MAX_DEPTH", most)
+        patch.setattr(reader, "MAX_DEPTH", most)
         bounds = JsonBounds()
         try:
             for at in range(0, len(raw), size):
@@ -55,7 +54,7 @@ def test_the_depth_is_that_of_the_document_wherever_it_is_cut(
 def test_a_text_without_end_is_refused_and_a_long_document_of_short_ones_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(json_bounds, "MAX_TEXT", 100)
+    monkeypatch.setattr(reader, "MAX_TEXT", 100)
     long = JsonBounds()
     long.check(b'["' + b"x" * 90)
     with pytest.raises(ValueError, match="a text in it is longer"):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.frameworks.llm_c.log import LlmC
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def read(text: str) -> Reading:

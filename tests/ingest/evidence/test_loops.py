@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
+from receipts.ingest.evidence import read
 from receipts.ingest.evidence.frameworks.loops.log import READERS
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reader import line_readers
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.steps import FIELDS
+from receipts.ingest.reader import line_readers
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.steps import FIELDS
 
 GIB: Final = 2**30
 PEAKS: Final = ("peak_bytes", "peak_reserved_bytes")

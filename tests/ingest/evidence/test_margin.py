@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.margin import margin
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.unwrap import figures
+from receipts.ingest.evidence import read
+from receipts.ingest.wrapping import figures, margin
 
 LOG = """\
 INFO:root:Starting the run with 3 > 2 & "quotes"

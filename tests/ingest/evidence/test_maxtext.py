@@ -9,8 +9,8 @@ import pytest
 
 from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
 from receipts.ingest.evidence.frameworks.maxtext.metrics import MaxTextMetrics
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def log(*lines: str) -> Reading:

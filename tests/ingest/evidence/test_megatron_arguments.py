@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.frameworks.megatron.log import Megatron
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def dump(arguments: dict[str, str], prefix: str = "", column: int = 48) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from receipts.ingest.evidence.frameworks.megatron.golden import Golden
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 
 def read(folder: Path, found: Any) -> Reading:

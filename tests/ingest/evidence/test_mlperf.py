@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from receipts.ingest.evidence.frameworks.mlperf.log import Mlperf
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import DEFECT, scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import DEFECT, scan
 
 
 def record(key: str, value: Any = None, at: int = 0, **metadata: Any) -> str:

@@ -9,8 +9,8 @@ import pytest
 from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.frameworks.modded_nanogpt.log import ModdedNanogpt
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 LOOPS = [reader("pytorch_loop"), reader("llama2_c")]
 

@@ -7,8 +7,8 @@ import math
 import pytest
 
 from receipts.ingest.evidence.frameworks.nemo.log import Nemo
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import DEFECT, scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import DEFECT, scan
 
 
 def read(text: str) -> Reading:

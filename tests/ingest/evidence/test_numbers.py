@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.numbers import number, size
+from receipts.ingest.literals import number, size
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from receipts.ingest.evidence.memory.nvidia_smi import NvidiaSmiReader
 from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 MIB = 1 << 20
 TABLE = """\

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 FROZEN = "absl-py==2.3.1\njax==0.10.2\njaxlib==0.10.2\nlibtpu==0.0.42\nnumpy==2.3.4\n"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 PAGE = """# What ran out of memory
 

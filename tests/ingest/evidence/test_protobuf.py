@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from receipts.ingest.evidence.protobuf.messages import Message, Torn
+from receipts.ingest.protobuf import Message, Torn
 
 
 def test_a_field_is_there_in_its_own_form_alone() -> None:

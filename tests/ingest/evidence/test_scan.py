@@ -9,12 +9,12 @@ from typing import ClassVar
 
 import pytest
 
-from receipts.ingest.evidence.columns import RecordColumns, in_order
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reader import LineReader, Spans
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import DEFECT, scan
-from receipts.ingest.evidence.shapes import Sieve, learn
+from receipts.ingest.evidence import read
+from receipts.ingest.reader import LineReader, Spans
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import RecordColumns, in_order
+from receipts.ingest.scan import DEFECT, scan
+from receipts.ingest.shapes import Sieve, learn
 
 
 class Counts(LineReader):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 SCRIPT = """#!/usr/bin/env bash
 set -euo pipefail

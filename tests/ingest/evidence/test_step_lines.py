@@ -8,11 +8,11 @@ import pytest
 
 from late_compiles import late
 from receipts.ingest.evidence.frameworks.loops.log import reader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.step_lines import STEPS, step_of
 from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
 from receipts.ingest.evidence.witnesses.jax_compiles import JaxCompiles
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.steps import STEP_ANCHORS, step_of
 
 FORMS = [
     "completed step: {}, seconds: 0.5",
@@ -43,7 +43,7 @@ def compiled(kind: type[JaxCompiles | DynamoReader], event: str, form: str, step
 @pytest.mark.parametrize("form", FORMS)
 def test_a_line_names_its_step_and_holds_an_anchor(form: str) -> None:
     assert step_of(form.format(19)) == 19
-    assert any(anchor in form.format(19).encode() for anchor in STEPS)
+    assert any(anchor in form.format(19).encode() for anchor in STEP_ANCHORS)
 
 
 @pytest.mark.parametrize(

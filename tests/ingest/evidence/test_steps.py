@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence import steps as module
-from receipts.ingest.evidence.steps import ABSENT, FIELDS, Steps, rising
+from receipts.ingest import steps as module
+from receipts.ingest.steps import ABSENT, FIELDS, Steps, rising
 
 
 def facts(steps: Steps) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 LINES = [
     f"completed step: {n}, seconds: 3.4{n % 7}, TFLOP/s/device: 41{n % 9}.2, Tokens/s/device: 7{n % 90 + 10}0.5,"

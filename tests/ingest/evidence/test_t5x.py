@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.frameworks.t5x.log import T5X
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 PREFIX = "I0303 04:05:06.070809 139636568140672 logging_writer.py:48] "
 

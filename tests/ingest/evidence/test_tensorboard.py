@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from receipts.ingest.evidence import FileEvidence, read
 from receipts.ingest.evidence.frameworks.tensorboard.events import TensorBoard
-from receipts.ingest.evidence.protobuf.stream import masked_crc32c
-from receipts.ingest.evidence.read import FileEvidence, read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.protobuf import masked_crc32c
+from receipts.ingest.reading import Reading
 
 SAMPLES = Path(__file__).parent / "samples"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
 from receipts.ingest.evidence.witnesses.torch_trace import TorchTraceReader
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
+from receipts.ingest.reading import Reading
 
 SAMPLE = Path(__file__).parent / "samples" / "torch_trace_flash.json.gz"
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 GEMM = "nvjet_sm90_tst_64x8_64x16_1x2_h_bz_TNT"
 FULL = {"Input Dims": [[64, 32], [32, 16]], "Input type": ["c10::BFloat16", "c10::BFloat16"]}

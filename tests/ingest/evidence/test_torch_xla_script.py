@@ -8,8 +8,8 @@ import pytest
 
 from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.evidence.frameworks.torch_xla_script.log import TorchXlaScript
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def script(*lines: str) -> Reading:

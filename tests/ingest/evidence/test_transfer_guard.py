@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
 from receipts.ingest.evidence.witnesses.transfer_guard import TransferGuard
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 
 def guard(direction: str) -> str:

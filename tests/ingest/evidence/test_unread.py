@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.read import read
+from receipts.ingest.evidence import read
 
 FORMS = [
     "Epoch 0:  11%|#         | {}/18 [00:11<01:33,  5.82s/it, loss=10.2, v_num=7]\n",

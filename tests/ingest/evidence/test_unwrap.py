@@ -9,9 +9,9 @@ from typing import cast
 
 import pytest
 
-from receipts.ingest.evidence import unwrap
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest import wrapping
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 NANOTRON = """\
 12/21 01:39:51 [INFO|DP=0|TP=0|node7]: iteration: 211364 / 1500000 | consumed_tokens: 480B | \
@@ -175,5 +175,5 @@ def test_a_warning_that_is_printed_again_and_again_is_no_line_that_goes_on(tmp_p
 
 def test_of_widths_that_are_as_frequent_the_first_is_tried_whatever_the_hash_seed() -> None:
     lines = [f"{n:03}{'x' * (60 + n % 40)}" for n in range(120)]
-    ways = next(unwrap._ways([*lines, "y" * 150]))  # readings show it of one hash seed in two
+    ways = next(wrapping._ways([*lines, "y" * 150]))  # readings show it of one hash seed in two
     assert [cast("partial[str]", way).args[0] for way in ways] == [150, len(lines[0])]

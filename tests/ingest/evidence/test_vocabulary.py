@@ -13,10 +13,10 @@ import pytest
 
 from receipts.emit.contract import contract
 from receipts.emit.probes import megatron as probe
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.frameworks.megatron import configuration
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.steps import FIELDS
+from receipts.ingest.reading import Reading
+from receipts.ingest.steps import FIELDS
 
 if TYPE_CHECKING:
     from receipts.emit.probing import ProbeOutput

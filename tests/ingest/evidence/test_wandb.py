@@ -7,8 +7,8 @@ import json
 import math
 from pathlib import Path
 
-from receipts.ingest.evidence.read import read
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import Reading
 
 SAMPLE = Path(__file__).parent / "samples" / "wandb_run.wandb.gz"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from receipts.ingest.evidence.memory.oom import OomReader
-from receipts.ingest.evidence.reading import AllocationFailure, Reading
-from receipts.ingest.evidence.scan import scan
+from receipts.ingest.reading import AllocationFailure, Reading
+from receipts.ingest.scan import scan
 
 GIB = 1 << 30
 MIB = 1 << 20

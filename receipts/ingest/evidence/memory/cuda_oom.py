@@ -11,7 +11,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory.classify import OomFigures, classify
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
+from receipts.ingest.reading import MAX_TEXT, AllocationFailure, Place
 
 _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"
 _START = re.compile(

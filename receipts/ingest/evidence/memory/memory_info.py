@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from receipts.base.units import KIB
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest import vocabulary
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import MemoryRow, Place, Reading
 
 _PLANNED: Final = re.compile(
     r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes"

@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 
 from receipts.base.units import MIB
 from receipts.ingest.evidence.memory.nvidia_smi_query import Monitor
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 MAX_GPUS: Final = 1024
 _VERSION = re.compile(r"\bDriver Version: (?P<version>\d[\d.]{1,20})|\bKMD Version: (?P<kernel>\d[\d.]{1,20})")

@@ -9,9 +9,8 @@ from statistics import median
 from typing import Final
 
 from receipts.base.units import MIB
-from receipts.ingest.evidence import numbers
-from receipts.ingest.evidence.reading import MemoryRow, Place
-from receipts.ingest.evidence.tally import Tally
+from receipts.ingest import literals
+from receipts.ingest.reading import MemoryRow, Place, Tally
 
 MAX_SAMPLES: Final = 500_000
 MAX_GPUS: Final = 1024
@@ -155,11 +154,11 @@ class Monitor:
 def _number(cell: str | None) -> float | None:
     """`1980 MHz`, `117.29 W`, `31`; None for `[N/A]` and `-`."""
     word = (cell or "").partition(" ")[0]
-    return numbers.number(word) if 0 < len(word) < 20 else None
+    return literals.number(word) if 0 < len(word) < 20 else None
 
 
 def _bytes(cell: str | None) -> int | None:
     match = _SIZE.fullmatch(cell or "")
     if match is None:
         return None
-    return round(float(match["number"]) * MIB) if not match["unit"] else numbers.size(match[0])
+    return round(float(match["number"]) * MIB) if not match["unit"] else literals.size(match[0])

@@ -10,13 +10,13 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.memory import cuda_oom, refusal, xla_gpu_oom
 from receipts.ingest.evidence.memory.oom_text import BEGIN, MIDDLE, failures, flat, pieces, read, window
 from receipts.ingest.evidence.memory.prefix import Frame, frame, spoken
 from receipts.ingest.evidence.memory.sizes import size
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import AllocationFailure, Place, Reading
 
 MAX_FAILURES: Final = 2000
 MAX_SPEAKERS: Final = 1024

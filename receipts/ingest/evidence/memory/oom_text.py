@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.evidence.memory import cuda_oom, other_oom, xla_oom
-from receipts.ingest.evidence.reading import AllocationFailure
+from receipts.ingest.reading import AllocationFailure
 
 MAX_TEXT: Final = 1 << 15
 # A new message; whatever was open of the same rank ends here.

@@ -13,7 +13,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory.refusal import refused
 from receipts.ingest.evidence.memory.sizes import SIZE
-from receipts.ingest.evidence.reading import AllocationFailure
+from receipts.ingest.reading import AllocationFailure
 
 # What CUDA's runtime and driver say of themselves, to whoever asked: torch, Transformer Engine, userbuffers, others.
 _RUNTIME = re.compile(

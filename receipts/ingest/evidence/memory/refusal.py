@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from receipts.ingest.evidence.memory.sizes import size
-from receipts.ingest.evidence.reading import MAX_TEXT, AllocationFailure, Place
+from receipts.ingest.reading import MAX_TEXT, AllocationFailure, Place
 
 # Batch, heads, queries, keys.
 _SHAPE = re.compile(r"\b(?:bf16|f16|f32)\[(\d{1,9}(?:,\d{1,9}){3,4})\]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from receipts.ingest.evidence import numbers
+from receipts.ingest import literals
 
 # A number without its unit is a message that was cut; `\b` keeps "25.3 G" of "25.3 GiB" from being a size.
 SIZE: Final = r"(\d{1,20}(?:\.\d{1,9})?\s?(?:[KMGT]iB|[KMGT]B?|B|bytes))\b(?![.,]?\d)"
@@ -14,5 +14,5 @@ UNSET: Final = 1 << 60
 
 def size(text: str | None) -> int | None:
     """Bytes of a matched `SIZE` or of a plain count; None where nothing was matched, or where it is a sentinel."""
-    value = numbers.size(text) if text else None
+    value = literals.size(text) if text else None
     return None if value is None or value >= UNSET else value

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from receipts.base.units import BINARY, LETTERS
-from receipts.ingest.evidence import numbers, vocabulary
+from receipts.ingest import literals, vocabulary
 from receipts.ingest.evidence.memory.prefix import spoken
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import MemoryRow, Place, Reading
 
 TABLE_LINES: Final = 60
 MAX_TEXT: Final = 1 << 16
@@ -157,7 +157,7 @@ class TorchMemoryReader(LineReader):
 
 
 def _bytes(figure: str, unit: str | None) -> int | None:
-    return numbers.size(f"{figure} {unit or 'B'}")
+    return literals.size(f"{figure} {unit or 'B'}")
 
 
 READERS = (TorchMemoryReader,)

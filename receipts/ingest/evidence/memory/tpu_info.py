@@ -10,10 +10,10 @@ import re
 from dataclasses import replace
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import MemoryRow, Place, Reading
 
 MAX_DEVICES: Final = 16_384
 MAX_CELLS: Final = 2_000

@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.ingest.evidence.memory.refusal import NAME, largest, named, refused
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reading import AllocationFailure
+from receipts.ingest.reading import AllocationFailure
 
 _POOL = re.compile(
     rf"Out of memory while trying to allocate (?:(?P<exact>\d{{1,20}}) bytes|(?P<requested>{SIZE}))"

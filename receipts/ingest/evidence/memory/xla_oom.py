@@ -13,7 +13,7 @@ from typing import Final
 from receipts.ingest.evidence.memory import xla_gpu_oom
 from receipts.ingest.evidence.memory.refusal import NAME, OPERATOR, largest, named, refused
 from receipts.ingest.evidence.memory.sizes import SIZE, size
-from receipts.ingest.evidence.reading import AllocationFailure
+from receipts.ingest.reading import AllocationFailure
 
 # hbm is the chip's memory; the others are on the chip. sflag are the scalar core's flags, cmem is v4's common memory,
 # spmem and tilespmem are SparseCore's.

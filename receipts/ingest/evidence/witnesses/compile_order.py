@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from receipts.ingest.evidence.reading import CompileEvent, CompileSpan, Reading
-from receipts.ingest.evidence.step_lines import step_of
+from receipts.ingest.reading import CompileEvent, CompileSpan, Reading
+from receipts.ingest.steps import step_of
 
 MAX_EVENTS: Final = 10_000
 # Steps that are looked at one by one; of the others, those behind a compilation.

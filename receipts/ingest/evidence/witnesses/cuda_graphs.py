@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.message_prefix import is_source, rank_of, repeated
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 _BUILT = re.compile(r"> built (?P<count>\d{1,9}) cuda graph\(s\) in (?P<seconds>[\d.]{1,20}) sec")
 _CREATING = re.compile(r"\bCreating (?P<count>\d{1,9}) CUDA graphs")

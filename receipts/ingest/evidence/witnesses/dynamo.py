@@ -11,13 +11,12 @@ import re
 from collections import Counter
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import UNNAMED_FUNCTION, CompileEvent, CompileSpan, Reading
-from receipts.ingest.evidence.step_lines import STEPS
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.dynamo_counters import read_counters
 from receipts.ingest.evidence.witnesses.message_prefix import repeated
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import UNNAMED_FUNCTION, CompileEvent, CompileSpan, Reading, Tally
+from receipts.ingest.steps import STEP_ANCHORS
 
 MAX_PLACES: Final = 40
 MAX_NAMES: Final = 2000
@@ -65,7 +64,7 @@ class DynamoReader(LineReader):
         *(b"Recompiling function ", b"Graph break", b"torch._dynamo hit config.", b"skipping cudagraphs due to"),
         *(b"WON'T CONVERT", b"defaultdict(<class 'collections.Counter'>"),
     )
-    companions: ClassVar[tuple[bytes, ...]] = STEPS
+    companions: ClassVar[tuple[bytes, ...]] = STEP_ANCHORS
 
     def __init__(self) -> None:
         super().__init__()

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import counted, literal
-from receipts.ingest.evidence.reading import UNNAMED_FUNCTION, Reading
+from receipts.ingest.literals import counted, literal
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import UNNAMED_FUNCTION, Reading
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")
 _CLAIM = re.compile(rb'\s*\{\s*"(?:frames|stats|aot_autograd|inductor|graph_break|unimplemented)"\s*:\s*\{')

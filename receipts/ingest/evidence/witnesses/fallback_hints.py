@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import LineReader
 from receipts.ingest.evidence.witnesses.message_prefix import is_source, repeated
+from receipts.ingest.reader import LineReader
 
 _SLOW: Final = r"The fast path is not available because (?:one|on) of [^\n]{1,300}"
 # What a message says of the path: a leaf and its value.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reading import Reading
 
 
 def state_gpus(reading: Reading, gpus: Iterable[tuple[Any, Any, Any]], record: str) -> int | None:

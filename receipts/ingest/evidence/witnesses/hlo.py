@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Level, Reading
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.witnesses import hlo_kernels
 from receipts.ingest.evidence.witnesses.hlo_findings import COLLECTIVES, Findings
 from receipts.ingest.evidence.witnesses.hlo_module import Module
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Level, Reading
 
 MAX_FOREIGN: Final = 200
 MAX_JOINED: Final = 1 << 16

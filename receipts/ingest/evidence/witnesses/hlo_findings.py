@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.ingest.evidence.reading import TRANSFERS, Level, Reading
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.compile_order import place
 from receipts.ingest.evidence.witnesses.hlo_dots import Dots, first_narrow
+from receipts.ingest.reading import TRANSFERS, Level, Reading, Tally
 
 COLLECTIVES: Final = frozenset(
     f"{name}{suffix}"

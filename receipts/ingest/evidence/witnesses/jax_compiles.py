@@ -13,13 +13,12 @@ from __future__ import annotations
 import re
 from typing import Final, TypeVar
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading, alike
-from receipts.ingest.evidence.step_lines import STEPS
-from receipts.ingest.evidence.tally import Tally
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.witnesses.compile_order import CompileOrder, place
 from receipts.ingest.evidence.witnesses.jax_cache_miss import CacheMiss
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading, Tally, alike
+from receipts.ingest.steps import STEP_ANCHORS
 
 MAX_MISSES: Final = 20
 MAX_BLOCK: Final = 40
@@ -52,7 +51,7 @@ class JaxCompiles(LineReader):
 
     source = "jax-compiles"
     anchors = vocabulary.anchors("jax_compiles")
-    companions = STEPS
+    companions = STEP_ANCHORS
 
     def __init__(self) -> None:
         super().__init__()

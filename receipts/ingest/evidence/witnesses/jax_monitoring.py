@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import counted
-from receipts.ingest.evidence.reading import CompileSpan, Reading
+from receipts.ingest.literals import counted
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import CompileSpan, Reading
 
 MAX_NAMES: Final = 1_000
 MAX_STEPS: Final = 100_000

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import ijson
 
-from receipts.ingest.evidence.json_bounds import JsonStream
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import MAX_EVENTS, Profile
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import event_arguments
+from receipts.ingest.reader import FileReader, JsonStream
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 MAX_THREADS: Final = 100_000
 MAX_NAME: Final = 300

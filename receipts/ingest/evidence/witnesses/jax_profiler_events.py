@@ -12,9 +12,8 @@ import re
 from collections import Counter
 from typing import Any, Final
 
-from receipts.ingest.evidence.reading import TRANSFERS, Reading
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses import hlo_kernels
+from receipts.ingest.reading import TRANSFERS, Reading, Tally
 
 MAX_NAMES: Final = 20_000
 MAX_DEPTH: Final = 1_000

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels import FP8, Kernel, classify
+from receipts.ingest.reading import Reading
 from receipts.receipt.dtypes import dtype
 
 # A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).

@@ -6,10 +6,10 @@ import re
 from typing import ClassVar
 
 from receipts.base.units import SECONDS
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.ingest.literals import number
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 _DASHES = re.compile(r"-{2,}")
 _GAP = re.compile(r"\s{2,}")

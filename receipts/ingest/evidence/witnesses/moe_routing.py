@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.witnesses.message_prefix import is_source
+from receipts.ingest.literals import number
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 _VALUE: Final = r"[-+]?\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d{1,3})?"
 _LOADS = re.compile(

@@ -10,11 +10,11 @@ import csv
 import re
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.kernels_table import TableReader, count, seconds
 from receipts.ingest.evidence.witnesses.nsys_database import read_database
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 _TOTAL = re.compile(r"Total Time \((?P<unit>ns|us|µs|ms|s|sec)\)")
 _MAGIC: Final = b"SQLite format 3\0"

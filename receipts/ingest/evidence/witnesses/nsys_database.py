@@ -15,11 +15,11 @@ from contextlib import closing
 from typing import Any, Final
 from urllib.parse import quote
 
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.gpus import state_gpus
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 MAX_TEXT: Final = 1 << 24  # bytes of one name in the file

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import counted
-from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
+from receipts.ingest.literals import counted
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import Reading
 from receipts.receipt.dtypes import dtype
 
 

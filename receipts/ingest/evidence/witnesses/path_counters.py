@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from receipts.ingest.evidence.literal import counted
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.literals import counted
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 MAX_COUNTERS: Final = 1000
 _KEYS: Final = frozenset({"name", "count", "expected", "steps", "layers", "rank"})

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 MAX_DISTRIBUTIONS: Final = 5_000
 _NAME: Final = r"[A-Za-z0-9](?:[\w.\-]{0,98}[A-Za-z0-9])?"

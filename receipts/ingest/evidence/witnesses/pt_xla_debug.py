@@ -12,11 +12,10 @@ import re
 from collections import Counter
 from typing import Final
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import TRANSFERS, CompileSpan, Reading, Report
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.pt_xla_block import SIZES, DebugBlock, ended_by, filled, short
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import TRANSFERS, CompileSpan, Reading, Report, Tally
 
 MAX_HASHES: Final = 100_000
 # Ends of steps that show a posture, and compiles of one place that show that it is met again and again.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
 from receipts.ingest.evidence.witnesses import hlo_kernels
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 
 MAX_TARGETS: Final = 500
 # Long lines hold constants; a call's target and its kernel's name stand outside of them.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.literal import literal
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.literals import literal
+from receipts.ingest.reading import Reading
 
 _LEAVES: Final = {
     "transformer_engine_version": "wheels.transformer-engine",

@@ -13,14 +13,13 @@ from typing import Any, ClassVar, Final
 
 import ijson
 
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import BROKEN, HEAD, Source
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
 from receipts.ingest.evidence.witnesses.torch_trace_head import BLOCK, TraceBody, state_head
 from receipts.ingest.evidence.witnesses.torch_trace_host import Host
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline, event_arguments
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading, Tally
+from receipts.ingest.source import BROKEN, HEAD, Source
 
 MAX_STEPS: Final = 100_000
 _MAX_SHAPES: Final = 64

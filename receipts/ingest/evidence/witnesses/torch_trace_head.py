@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import orjson
 
-from receipts.ingest.evidence.json_bounds import JsonStream
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source, Stream
 from receipts.ingest.evidence.witnesses.gpus import state_gpus
+from receipts.ingest.reader import JsonStream
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source, Stream
 
 # A job of thousands of ranks lists its process groups before the events.
 MAX_HEAD: Final = 8 << 20

@@ -18,8 +18,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from receipts.ingest.evidence.tally import Tally
 from receipts.ingest.evidence.witnesses.torch_trace_timeline import event_arguments
+from receipts.ingest.reading import Tally
 
 MAX_SPANS: Final = 4_000_000
 MAX_REGIONS: Final = 200

@@ -15,10 +15,10 @@ import re
 from typing import Final
 
 from receipts.base.units import CLOCK
-from receipts.ingest.evidence.numbers import size
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import MetricsReport, describe
+from receipts.ingest.literals import size
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading, Timing
 
 # Nanoseconds.
 _UNITS: Final = {unit: round(factor * 1e9) for unit, factor in CLOCK.items()}

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import counted
-from receipts.ingest.evidence.reading import Reading, Timing
 from receipts.ingest.evidence.witnesses.torch_xla_metrics_table import HOST_READ, MetricsReport, describe
+from receipts.ingest.literals import counted
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import Reading, Timing
 
 _COUNTERS: Final = re.compile(rb'^\s*\{\s*"(?:counters|metrics)"\s*:\s*\{')
 _KNOWN: Final = re.compile(

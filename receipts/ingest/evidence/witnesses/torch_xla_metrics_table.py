@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from receipts.ingest.evidence.reading import TRANSFERS, CompileCounts, Reading, Report, Timing
+from receipts.ingest.reading import TRANSFERS, CompileCounts, Reading, Report, Timing
 
 EXECUTIONS: Final = ("ExecuteTime", "ExecuteReplicatedTime", "ExecuteParallelTime", "ExecuteChainedTime")
 EAGER: Final = ("EagerOpExecuteTime", "EagerOpCompileTime")

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.step_lines import STEPS, step_of
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.steps import STEP_ANCHORS, step_of
 
 _TRANSFER: Final = re.compile(r"(Disallowed )?(host-to-device|device-to-host|device-to-device) transfer:")
 MAX_STEPS: Final = 100_000
@@ -27,7 +27,7 @@ class TransferGuard(LineReader):
         b"device-to-host transfer:",
         b"device-to-device transfer:",
     )
-    companions = STEPS
+    companions = STEP_ANCHORS
 
     def __init__(self) -> None:
         super().__init__()

@@ -12,13 +12,12 @@ import re
 from collections import Counter
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.literal import Brackets
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import AllocationFailure, Place, Reading
-from receipts.ingest.evidence.tally import Tally
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.witnesses.message_prefix import is_quoted, is_source, rank_of, repeated, repeated_before
 from receipts.ingest.evidence.witnesses.te_config import state_config
+from receipts.ingest.literals import Brackets
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import AllocationFailure, Place, Reading, Tally
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"
 PATHS: Final = {FUSED: "te_fused", FLASH: "te_flash", UNFUSED: "te_unfused"}

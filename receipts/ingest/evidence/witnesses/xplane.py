@@ -12,12 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from receipts.ingest.evidence.protobuf.messages import BYTES, Message, Torn
-from receipts.ingest.evidence.protobuf.wire import Wire
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
 from receipts.ingest.evidence.witnesses.jax_profiler_events import Profile
+from receipts.ingest.protobuf import BYTES, Message, Torn, Wire
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 MAX_KINDS: Final = 500_000
 MAX_EVENTS: Final = 20_000_000

@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Settings, Statements
+from receipts.ingest.literals import Brackets, flattened, integer, literal
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import Reading
 
 _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _OTHERS = frozenset(

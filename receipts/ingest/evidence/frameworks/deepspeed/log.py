@@ -12,17 +12,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import DeepSpeedConfig, batch_size
 from receipts.ingest.evidence.frameworks.deepspeed.reports import Collectives, EngineTimers, profile, timers, usage
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.peaks import Peaks
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.steps import ABSENT, Steps, rising
-from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Peaks, Reading
+from receipts.ingest.record import Form, RecordColumns, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT, Steps, rising
+from receipts.ingest.vocabulary import Label
 
 _TIME = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d):(\d\d):(\d\d)[,.](\d{3})")
 _BLANKS = re.compile(r"(?<=\w) +(?=[a-z])")

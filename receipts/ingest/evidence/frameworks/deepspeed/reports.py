@@ -8,10 +8,9 @@ from typing import Final
 
 from receipts.base.units import BINARY, SECONDS
 from receipts.ingest.evidence.frameworks.deepspeed.configuration import STATEMENTS
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.peaks import Peaks
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.steps import MAX_STEPS
+from receipts.ingest.literals import number
+from receipts.ingest.reading import Peaks, Reading
+from receipts.ingest.steps import MAX_STEPS
 
 # `deepspeed/runtime/utils.py` (`see_memory_usage`), 0.1 (2020) to 0.19 (2026): GB is 2**30 bytes.
 _USAGE = re.compile(r"(?<!\w)(Max_MA|Max_CA|MA|CA)\s+([\d.]{1,20})\s*([MG])B")

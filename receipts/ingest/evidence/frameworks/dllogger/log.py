@@ -11,12 +11,12 @@ import json
 import re
 from typing import Any, Final
 
-from receipts.ingest.evidence import steady
+from receipts.ingest import record_reader
 from receipts.ingest.evidence.frameworks.megatron import configuration
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form
-from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form
+from receipts.ingest.record_reader import RecordReader
 
 _PARAMETERS: Final = re.compile(r'DLLL (\{.{0,400}?"step": ?"PARAMETER".*\})\s*$')
 _MEGATRON: Final = "tensor_model_parallel_size"
@@ -50,7 +50,7 @@ class DLLogger(RecordReader, table="dllogger"):
         """The reading; a slow start and stalls are known by the times."""
         reading = super().finish()
         if reading is not None:
-            steady.mark(reading, ())
+            record_reader.mark_not_steady(reading, ())
         return reading
 
 

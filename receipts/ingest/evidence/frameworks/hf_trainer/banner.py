@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.literal import integer
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest import vocabulary
+from receipts.ingest.literals import integer
+from receipts.ingest.reading import Reading
 
 _BANNER = re.compile(
     r"((?:instantaneous )?batch size per (?:device|gpu)|total (?:train )?batch size|gradient accumulation steps|"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.literal import Brackets
+from receipts.ingest.literals import Brackets
 
 _OPEN: Final = re.compile(r"\{\s*(?=['\"]|$)")
 # The number of a task, which some launchers print before each line, looks like a key.

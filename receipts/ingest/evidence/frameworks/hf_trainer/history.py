@@ -12,9 +12,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
-from receipts.ingest.evidence.literal import integer
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.literals import integer, number
+from receipts.ingest.reading import MemoryRow, Place, Reading
 
 _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)")
 _MEBIBYTES = re.compile(r"(-?\d{1,15})MB", re.IGNORECASE)

@@ -12,20 +12,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence.columns import RecordColumns
 from receipts.ingest.evidence.frameworks.hf_trainer.banner import Banner
 from receipts.ingest.evidence.frameworks.hf_trainer.blocks import DictBlock, MetricTable
 from receipts.ingest.evidence.frameworks.hf_trainer.history import TrainerRecords
 from receipts.ingest.evidence.frameworks.hf_trainer.places import BAR, HINT, Places
 from receipts.ingest.evidence.frameworks.hf_trainer.profile import ProfileEvents
-from receipts.ingest.evidence.literal import literal
-from receipts.ingest.evidence.numbers import FIGURE, judged
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
-from receipts.ingest.evidence.records import STEP, RecordReader
-from receipts.ingest.evidence.step_table import StepRow, StepTable
-from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.literals import FIGURE, judged, literal
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, LineRecord, RecordColumns, RecordRows
+from receipts.ingest.record_reader import STEP, RecordReader
+from receipts.ingest.steps import ABSENT, StepRow, StepTable
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
 _RECORD = re.compile(r"\{(?=[^{}]{0,20000}?['\"]loss['\"]:[^{}]{0,20000}\})")

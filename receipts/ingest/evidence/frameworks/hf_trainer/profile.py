@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from receipts.base.units import SECONDS
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reading import Reading
 
 _EVENT: Final = re.compile(
     r"Event Metadata Name: ([^,(\s]{1,120})(?:\(\d+\))?,.{0,60}Duration: ([\d.]{1,24}) (s|ms|us|ns)\b"

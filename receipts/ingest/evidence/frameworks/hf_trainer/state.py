@@ -10,9 +10,9 @@ import re
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.hf_trainer.log import HfTrainer
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 _FLAT = re.compile(r"\{[^{}]*\}")
 _SCALAR = re.compile(

@@ -10,11 +10,11 @@ import io
 import math
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest import vocabulary
+from receipts.ingest.literals import number
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 _CLOCK: Final = "train/time"
 _LABELS: Final = vocabulary.line("lightning")

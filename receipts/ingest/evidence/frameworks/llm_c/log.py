@@ -11,14 +11,12 @@ import re
 from collections.abc import Iterable
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.literal import integer
-from receipts.ingest.evidence.numbers import FIGURE, number
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.statements import Statements
-from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.arguments import Settings, Statements
+from receipts.ingest.literals import FIGURE, integer, number
+from receipts.ingest.reading import MemoryRow, Place, Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT, Steps
 
 _VALIDATED = re.compile(rf"(?<![A-Za-z_])s:\d{{1,12}} tel:({FIGURE})")
 _MEMORY = re.compile(r"device memory usage: (\d{1,12}) MiB / (\d{1,12}) MiB")

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.numbers import number as parse
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import STEP, RecordReader
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Settings
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.literals import number as parse
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import STEP, RecordReader
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"

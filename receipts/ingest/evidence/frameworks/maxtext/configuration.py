@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.arguments import Arguments, Leaves
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Arguments, Leaves
+from receipts.ingest.reading import Reading
 
 MAX_VALUE: Final = 4096
 _NAMES: Final = 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.record import RecordRows
-from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.record import RecordRows
+from receipts.ingest.steps import ABSENT, Steps
 
 _RAY: Final = re.compile(r"\(\S{1,80} pid=(\d{1,10})(?:, ip=([\d.:a-f]{1,45}))?\)")
 _RECENT: Final = 8

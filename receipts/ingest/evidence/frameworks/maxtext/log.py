@@ -11,19 +11,18 @@ from math import isfinite, nan
 from typing import Final
 
 from receipts.base.units import CLOCK, SCALES
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.frameworks.maxtext import configuration as maxtext_config
 from receipts.ingest.evidence.frameworks.maxtext import system as maxtext_system
 from receipts.ingest.evidence.frameworks.maxtext.hosts import Hosts
 from receipts.ingest.evidence.frameworks.maxtext.memory import MemoryLines
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RANK, RecordReader
-from receipts.ingest.evidence.step_table import StepTable
-from receipts.ingest.evidence.steps import ABSENT, rising
+from receipts.ingest.literals import number
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Reading, Reason
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RANK, RecordReader
+from receipts.ingest.steps import ABSENT, StepTable, rising
 
 # The last figure may be glued to the prefix of the next line, which begins with a letter or a bracket.
 _CELL = re.compile(

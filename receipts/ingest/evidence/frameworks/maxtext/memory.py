@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.numbers import size as size_of
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
+from receipts.ingest.literals import size as size_of
+from receipts.ingest.reading import MemoryRow, Place, Reading
 
 _USING = re.compile(r"Using \(GB\)\s+([\d.]{1,20})\s*/\s*([\d.]{1,20})\s*\([^)]{1,24}%\)\s+on\s+(\S.{0,200})")
 _ORDINAL = re.compile(r"(?:[A-Za-z]+Device\()?(?:[A-Za-z]+[_:]|\bid=)(\d{1,6})")

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
 from receipts.ingest.evidence.frameworks.maxtext.steady import Events, not_steady
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.vocabulary import Label
 
 _NAME: Final = re.compile(r'"run_name": ?"([^"]{1,200})"')
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Final
 
-from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.steps import Steps
+from receipts.ingest.reading import Reading, Reason
+from receipts.ingest.steps import Steps
 
 # Against the median of all steps of the file. No step of one program takes half of its usual time.
 FAST: Final = 2.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest.arguments import Statements
+from receipts.ingest.reading import Reading
 from receipts.receipt.accelerators import find_accelerator
 
 _STATEMENTS: Final = Statements("maxtext")

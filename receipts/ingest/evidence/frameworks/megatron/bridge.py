@@ -15,9 +15,9 @@ from typing import Final
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.line import FIRST_RANK
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import RecordRows
-from receipts.ingest.evidence.steps import ABSENT, MAX_STEPS
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import RecordRows
+from receipts.ingest.steps import ABSENT, MAX_STEPS
 
 # Two decimals of seconds, and the last digit of the milliseconds.
 _ROUNDING: Final = 0.00506

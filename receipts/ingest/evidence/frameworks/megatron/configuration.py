@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from receipts.emit.megatron_rules import RULES
-from receipts.ingest.evidence.arguments import Arguments, Leaves
+from receipts.ingest.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reading import Reading
 
 
 def state(reading: Reading, values: dict[str, tuple[str, int]], record: str = "") -> None:

@@ -11,11 +11,11 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence import steady as megatron_steady
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.steps import MAX_STEPS
+from receipts.ingest import record_reader as megatron_steady
+from receipts.ingest.literals import number
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import MemoryRow, Place, Reading
+from receipts.ingest.steps import MAX_STEPS
 
 _METRICS: Final = {
     "lm loss": "loss",
@@ -58,7 +58,7 @@ class Golden(JsonReader):
         if losses:
             reading.diverged = not all(map(math.isfinite, losses))
         numbers = reading.steps.numbers()
-        megatron_steady.mark(reading, numbers[:1] if numbers and numbers[0] <= 1 else ())
+        megatron_steady.mark_not_steady(reading, numbers[:1] if numbers and numbers[0] <= 1 else ())
 
 
 def _values(block: Any) -> Iterator[tuple[int, float]]:

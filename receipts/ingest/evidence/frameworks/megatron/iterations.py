@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Final
 
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import RecordRows
-from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import RecordRows
+from receipts.ingest.steps import ABSENT
 
 _BEGUN: Final = "Completed Stage: Warm Up"
 _DONE: Final = ("Completed Stage: Collection", "Completed Stage: Post Processing")

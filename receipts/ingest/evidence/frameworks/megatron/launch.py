@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.arguments import DEGREES
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest.arguments import DEGREES, Statements
+from receipts.ingest.reading import Reading
 
 STATEMENTS: Final = Statements("megatron")
 _ELASTIC: Final = re.compile(r"(nproc_per_node|min_nodes|max_nodes) +: (\d{1,7})\b")

@@ -10,10 +10,10 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.record import Form
-from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest import vocabulary
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.record import Form
+from receipts.ingest.vocabulary import Label
 
 DATE: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(\.\d{1,6})?\] *$")
 # A date that was taken out of a document keeps its form: [xxxx-xx-xx xx:xx:xx].

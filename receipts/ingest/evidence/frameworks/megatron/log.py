@@ -12,17 +12,17 @@ from itertools import pairwise, repeat
 from math import nan
 from typing import Final
 
-from receipts.ingest.evidence import steady
+from receipts.ingest import record_reader
 from receipts.ingest.evidence.frameworks.megatron import bridge, configuration, launch, line, memory
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.dump import BEGIN, Dump
 from receipts.ingest.evidence.frameworks.megatron.iterations import Divergence, Profiler
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import LineRecord, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.steps import rising
-from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import LineRecord, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import rising
+from receipts.ingest.vocabulary import Label
 
 _STARTED: Final = re.compile(r"\[before the start of training step\]|^\W*training \.\.\.")
 _ENDED: Final = ("[after training is done]", "exiting program")
@@ -273,7 +273,7 @@ class Megatron(RecordReader, table="megatron"):
         arguments = {name: value for name, (value, _) in self._dump.values.items()}
         for step in self._profiler.steps(arguments, numbers):
             reading.not_steady[step] = "profile"
-        steady.mark(reading, self.starts, self._carrying)
+        record_reader.mark_not_steady(reading, self.starts, self._carrying)
 
 
 READERS = (Megatron,)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from receipts.base.units import BYTES, MIB
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.reading import MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form
-from receipts.ingest.evidence.vocabulary import Label
+from receipts.ingest import vocabulary
+from receipts.ingest.reading import MemoryRow, Place, Reading
+from receipts.ingest.record import Form
+from receipts.ingest.vocabulary import Label
 
 MAX_ROWS: Final = 20_000
 # The last of the cells that are kept ends it; a float is printed with its point.

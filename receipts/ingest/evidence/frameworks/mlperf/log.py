@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from receipts.ingest.evidence import steady as megatron_steady
+from receipts.ingest import record_reader as megatron_steady
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.configuration import configure_nemo
 from receipts.ingest.evidence.frameworks.mlperf.progress import BlockRecord, Blocks, Work
@@ -25,9 +25,9 @@ from receipts.ingest.evidence.frameworks.mlperf.settings import (
     state_setting,
 )
 from receipts.ingest.evidence.frameworks.mlperf.system import MlperfSystem, describe
-from receipts.ingest.evidence.numbers import number as figure
-from receipts.ingest.evidence.reader import LineReader
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.literals import number as figure
+from receipts.ingest.reader import LineReader
+from receipts.ingest.reading import Reading
 from receipts.receipt.accelerators import find_accelerator
 
 _COUNTS: Final = ("samples_count", "step", "step_num", "epoch_num")
@@ -116,7 +116,7 @@ class Mlperf(LineReader):
         if self._losses:
             reading.diverged = any(not math.isfinite(loss) for _, _, loss, *_ in self._losses)
         self._state_times()
-        megatron_steady.mark(reading, self._starts)
+        megatron_steady.mark_not_steady(reading, self._starts)
         return reading
 
     def _record(self, record: MllogRecord) -> None:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
-from receipts.ingest.evidence.reading import IntervalMeans
+from receipts.ingest.reading import IntervalMeans
 
 NEAR: Final = 1.25  # how far a count may be from what the clock makes of it: means leave out what is between steps
 LONGER: Final = 1.001  # than the clock's time: beyond what a record's millisecond explains

@@ -9,8 +9,8 @@ import json
 import math
 from typing import Any, Final, NamedTuple
 
-from receipts.ingest.evidence import literal
-from receipts.ingest.evidence.numbers import number
+from receipts.ingest import literals
+from receipts.ingest.literals import number
 
 MAX_OBJECTS: Final = 1_000
 _DECODER: Final = json.JSONDecoder()
@@ -64,5 +64,5 @@ def objects(text: str, marker: str) -> list[dict[str, Any]]:
 
 def integer(value: Any) -> int | None:
     """A count, also where it is printed as text or as a float; None for what is none."""
-    whole = literal.integer(value)
+    whole = literals.integer(value)
     return whole if whole is not None and 0 <= whole < 1 << 60 else None

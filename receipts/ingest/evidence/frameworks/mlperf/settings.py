@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from receipts.ingest.evidence.arguments import DEGREES
+from receipts.ingest.arguments import DEGREES
 from receipts.ingest.evidence.frameworks.mlperf.records import integer
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.literals import number
+from receipts.ingest.reading import Reading
 
 COUNTS: Final = {
     "global_batch_size": "batch.global_batch",

@@ -10,8 +10,8 @@ import re
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.mlperf.records import integer
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.reading import Reading
+from receipts.ingest.reader import JsonReader
+from receipts.ingest.reading import Reading
 
 _PLATFORM: Final = {
     "cuda_version": "platform.cuda",

@@ -14,15 +14,15 @@ from operator import ne, sub
 from statistics import median
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Statements
 from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
-from receipts.ingest.evidence.numbers import FIGURE, number
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import IntervalMeans, MemoryRow, Place, Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.statements import Statements
-from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.literals import FIGURE, number
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import IntervalMeans, MemoryRow, Place, Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT
 
 _AVERAGE = re.compile(r"step_avg:\s*(?:nan|inf)")
 _PEAK = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence.reader import LineReader
+from receipts.ingest.reader import LineReader
 
 _RULE: Final = "=" * 40  # what the scripts print behind the program
 MAX_LINES: Final = 50_000

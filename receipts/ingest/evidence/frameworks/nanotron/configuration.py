@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest.arguments import Settings, Statements
+from receipts.ingest.reading import Reading
 
 _SETTINGS: Final = Settings("nanotron")
 _STATEMENTS: Final = Statements("nanotron")

@@ -16,13 +16,12 @@ from typing import Final
 
 from receipts.base.units import MIB
 from receipts.ingest.evidence.frameworks.nanotron.configuration import NanotronConfig
-from receipts.ingest.evidence.numbers import FIGURE, number
-from receipts.ingest.evidence.peaks import Peaks
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.literals import FIGURE, number
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Peaks, Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT
 
 # Where a line of the logger begins: behind another that lacks its end, too.
 _LOGGED = re.compile(r"(?:\[default\d{1,4}\]:\s?)?\d\d/\d\d(?:/\d{4})? \d\d:\d\d:\d\d \[[A-Z]{4,8}[|\]]")

@@ -10,10 +10,10 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from receipts.ingest.evidence import vocabulary
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Statements
 from receipts.ingest.evidence.frameworks.megatron import configuration as megatron_config
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest.reading import Reading
 
 _EXAMPLE: Final = re.compile(
     r"(\d{1,9}) \* (\d{1,9}) / ([0-9]{1,9}(?:\.[0-9]{1,9})?) = ([0-9][0-9,]{0,15}(?:\.[0-9]{1,9})?)"

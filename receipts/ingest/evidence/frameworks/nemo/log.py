@@ -11,15 +11,15 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from receipts.ingest.evidence import steady
+from receipts.ingest import record_reader
 from receipts.ingest.evidence.frameworks.megatron.block import NestedDump
 from receipts.ingest.evidence.frameworks.megatron.configuration import configure_nemo
 from receipts.ingest.evidence.frameworks.megatron.launch import Launch
 from receipts.ingest.evidence.frameworks.nemo.layout import Formula, LayoutLines
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
 
 _LARGEST: Final = 1e18
 _LABEL: Final = r"(?P<label>[A-Za-z_][\w/ \-\[\].]{0,60}?)"
@@ -92,7 +92,7 @@ class Nemo(RecordReader, table="nemo"):
             reading.steps.interval = gap = gaps.pop()
             if numbers[0] in {gap - 1, gap}:
                 starts.add(numbers[0])
-        steady.mark(reading, starts)
+        record_reader.mark_not_steady(reading, starts)
         return reading
 
     def _steps(self, rows: RecordRows) -> list[int]:

@@ -11,11 +11,11 @@ import shlex
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
-from receipts.ingest.evidence import launches
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.scan import scan
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest import arguments
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
+from receipts.ingest.source import Source
 
 # Variables that hold flags of their own.
 NESTED: Final = ("XLA_FLAGS", "LIBTPU_INIT_ARGS")
@@ -55,7 +55,7 @@ class ShellSettings(FileReader):
         reading = Reading(self.source)
         variables: dict[str, tuple[str, int]] = {}
         text = b"".join(begun).decode("utf-8", "replace")
-        reading.launch = launches.of_script(text)
+        reading.launch = arguments.launch_of_script(text)
         reading.records = int(reading.launch is not None)
         for line, command in _commands(text.split("\n")):
             for name, value in _assigned(command):

@@ -13,11 +13,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.steps import ABSENT
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT
 
 _COLLECTION = re.compile(r"collection=(\S{1,80}) ")
 # Steps a record averages over, as `seconds` times the printed rate gives them back.

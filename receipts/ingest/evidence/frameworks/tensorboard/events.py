@@ -16,11 +16,10 @@ from typing import ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.wandb.configuration import state as state_configuration
-from receipts.ingest.evidence.protobuf.messages import Message, Torn
-from receipts.ingest.evidence.protobuf.stream import Bytes, masked_crc32c
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.protobuf import Bytes, Message, Torn, masked_crc32c
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 _HEADER: Final = struct.Struct("<QI")
 _CRC: Final = struct.Struct("<I")

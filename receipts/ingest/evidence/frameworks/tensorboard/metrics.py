@@ -8,9 +8,8 @@ from typing import Final
 
 from receipts.ingest.evidence.frameworks.maxtext.steady import SLOW, Events, not_steady
 from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, Dialect, cleaned, dialect, figure
-from receipts.ingest.evidence.peaks import Peaks
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.records import SIZES
+from receipts.ingest.reading import Peaks, Reading
+from receipts.ingest.record_reader import SIZES
 
 # Figures kept until a framework shows itself: every one writes its own names within its first steps.
 _WAIT: Final = 8192

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from receipts.ingest.evidence.records import SIZES
-from receipts.ingest.evidence.steps import FIELDS
-from receipts.ingest.evidence.vocabulary import Label, labels, table, tables
+from receipts.ingest.record_reader import SIZES
+from receipts.ingest.steps import FIELDS
+from receipts.ingest.vocabulary import Label, labels, table, tables
 
 RATE: Final = "steps_per_second"
 _KEPT: Final = frozenset((*FIELDS, *SIZES, RATE))

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.record import Form, RecordRows
-from receipts.ingest.evidence.records import RANK, RecordReader
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest.arguments import Statements
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import RANK, RecordReader
 
 _STATEMENTS: Final = Statements("torch_xla_script")
 _CELL: Final = re.compile(rf"(?<!\w)(?P<label>Loss|Rate|Throughput)=\s{{0,4}}(?P<word>{FIGURE})(?=[\s|,]|$)", re.I)

@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from receipts.ingest.evidence import vocabulary
-from receipts.ingest.evidence.arguments import Settings
-from receipts.ingest.evidence.literal import Brackets, flattened, integer, literal
-from receipts.ingest.evidence.numbers import number, size
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.statements import Statements
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Settings, Statements
+from receipts.ingest.literals import Brackets, flattened, integer, literal, number, size
+from receipts.ingest.reading import Reading
 from receipts.receipt.dtypes import dtype
 
 _AXES, _MODEL = (vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "model"))

@@ -14,14 +14,13 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.ingest.evidence.frameworks.torchtitan.configuration import RANK, STATEMENTS, ConfigBlock, TorchtitanConfig
-from receipts.ingest.evidence.literal import balanced
-from receipts.ingest.evidence.numbers import FIGURE
-from receipts.ingest.evidence.reader import Spans
-from receipts.ingest.evidence.reading import Reading, Reason
-from receipts.ingest.evidence.record import Form, LineRecord, RecordRows
-from receipts.ingest.evidence.records import RANK as RANKS
-from receipts.ingest.evidence.records import RecordReader
-from receipts.ingest.evidence.steps import ABSENT, Steps
+from receipts.ingest.literals import FIGURE, balanced
+from receipts.ingest.reader import Spans
+from receipts.ingest.reading import Reading, Reason
+from receipts.ingest.record import Form, LineRecord, RecordRows
+from receipts.ingest.record_reader import RANK as RANKS
+from receipts.ingest.record_reader import RecordReader
+from receipts.ingest.steps import ABSENT, Steps
 
 # What is left of a colour code whose escape character was lost on the way: `[31mstep:`.
 _RESIDUE = re.compile(r"(?:#?\\?x?0?33)?\[\d{1,3}(?:;\d{1,3}){0,5}m")

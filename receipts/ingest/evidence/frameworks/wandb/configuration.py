@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from receipts.ingest.evidence.arguments import Arguments, Leaves
+from receipts.ingest.arguments import Arguments, Leaves
 from receipts.ingest.evidence.frameworks.megatron.configuration import state as state_megatron
-from receipts.ingest.evidence.literal import flattened
-from receipts.ingest.evidence.reader import configurations
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.vocabulary import table, tables
+from receipts.ingest.literals import flattened
+from receipts.ingest.reader import configurations
+from receipts.ingest.reading import Reading
+from receipts.ingest.vocabulary import table, tables
 
 # Whose names a configuration may have, where they have a table; the first with a name of its own counts.
 _FRAMEWORKS: Final = ("megatron", "torchtitan", "hf_trainer")

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import RATE, dialect, figure
 from receipts.ingest.evidence.frameworks.wandb.run import parsed, put_row
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import MAX_DOCUMENT, Source
+from receipts.ingest.literals import number
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import MAX_DOCUMENT, Source
 
 _MAX_COLUMNS: Final = 5000
 _SUMMARY: Final = {

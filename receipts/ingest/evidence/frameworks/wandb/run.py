@@ -19,17 +19,16 @@ from typing import Any, ClassVar, Final
 
 import yaml
 
+from receipts.ingest.arguments import launch_of_words
 from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
 from receipts.ingest.evidence.frameworks.tensorboard.tags import DIALECTS
 from receipts.ingest.evidence.frameworks.wandb import configuration as wandb_config
 from receipts.ingest.evidence.frameworks.wandb.run_file import MAGIC, records
-from receipts.ingest.evidence.json_bounds import JsonReader
-from receipts.ingest.evidence.launches import of_words
-from receipts.ingest.evidence.numbers import number
-from receipts.ingest.evidence.protobuf.messages import Message
-from receipts.ingest.evidence.reader import FileReader
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.literals import number
+from receipts.ingest.protobuf import Message
+from receipts.ingest.reader import FileReader, JsonReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 from receipts.receipt.accelerators import find_accelerator
 
 _STEP_NAMES: Final = tuple(dict.fromkeys(name for dialect in DIALECTS for name in dialect.step))
@@ -153,7 +152,7 @@ class Metadata(JsonReader):
         reading.records = 1
         program, words = document.get("codePath") or document.get("program"), document.get("args")
         if isinstance(program, str) and isinstance(words, list):
-            reading.launch = of_words(program, [str(word) for word in words])
+            reading.launch = launch_of_words(program, [str(word) for word in words])
         _machine(
             reading,
             document.get("python"),

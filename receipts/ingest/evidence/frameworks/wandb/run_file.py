@@ -12,10 +12,9 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from receipts.ingest.evidence.protobuf.messages import Message, Torn
-from receipts.ingest.evidence.protobuf.stream import Bytes
-from receipts.ingest.evidence.reading import Reading
-from receipts.ingest.evidence.stream import Source
+from receipts.ingest.protobuf import Bytes, Message, Torn
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
 
 MAGIC: Final = b":W&B\xe1\xbe"
 _HEADER: Final = struct.Struct("<IHB")

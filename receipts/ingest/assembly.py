@@ -1,0 +1,263 @@
+"""Several files' readings put together into the tree of one receipt, and the tree as text.
+
+`assemble` gives the tree with the place of every leaf, what was not found, and what does not agree. It fills nothing
+in. `pretty` indents objects and puts lists of plain values on one line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from receipts.base.errors import Problem
+from receipts.ingest.configuration import SET, readings, state_config, state_inputs
+from receipts.ingest.draft import (
+    RECEIPT,
+    Base,
+    Contradiction,
+    Message,
+    MissingLeaf,
+    Options,
+    ReceiptDraft,
+    SourcedLeaf,
+    Where,
+    base_of,
+)
+from receipts.ingest.ending import state_ending
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.evidence_list import state_evidence
+from receipts.ingest.identity import of_this_launch, state_identity
+from receipts.ingest.measurement import state_steps
+from receipts.ingest.memory import state_memory
+from receipts.ingest.missing import missing
+from receipts.ingest.path import state_intent, state_path
+from receipts.ingest.warmup import state_compile
+from receipts.receipt import VERSION
+from receipts.receipt.leaves import counted_entries, leaves
+from receipts.receipt.parse import UNWRITTEN, sealed
+
+MAX_LINES, MAX_LINE = 50, 1000
+# What a run shows and nobody states: with any of them typed, the document is typed.
+_MEASURED = (
+    *("run.provenance", "run.outcome", "path.witnessed.", "memory."),
+    *("measurement.step_durations_seconds", "measurement.stated.", "measurement.loss."),
+)
+# A receipt's required keys, each with a value as a person would state it.
+REQUIRED = {
+    "run.launch": "seed1-monday",
+    "run.lane": "nvidia-torch",
+    "run.kind": "training",
+    "run.outcome": "ok",
+    "run.provenance": "measured",
+    "run.started": "2026-03-02T09:00:00Z",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """One receipt's tree, where its leaves were found, what was not, and what does not agree.
+
+    ``problems`` say why the tree is no receipt yet; empty where it is one. ``omitted`` counts what was not worth
+    more lines. ``as_it_was`` are the bytes of a receipt to which nothing was added, ``strangers`` files that are of
+    another launch, with the reason.
+    """
+
+    tree: dict[str, Any]
+    leaves: tuple[SourcedLeaf, ...]
+    missing: tuple[MissingLeaf, ...]
+    contradictions: tuple[Contradiction, ...]
+    messages: tuple[Message, ...]
+    problems: tuple[Problem, ...]
+    omitted: int = 0
+    as_it_was: bytes | None = None
+    strangers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def raw(self) -> bytes:
+        """The receipt's bytes: UTF-8, indented, the document's own order of keys; the same tree, the same bytes.
+
+        Of a receipt to which nothing was added they are its own.
+        """
+        return self.as_it_was or pretty(self.tree)
+
+
+def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> Ingested:
+    """Put one receipt together. Nothing is filled in: what no file shows and nobody states is absent.
+
+    The tree holds values that fit their leaves only, and a receipt's required keys except those in ``problems``.
+    """
+    chosen = options or Options()
+    draft = _begun(base_of(files), chosen)
+    beside = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
+    others = of_this_launch(draft, beside)
+    adding = draft.base is None or any(file.readings for file in others)
+    if adding:
+        _state(draft, others, chosen)
+        state_evidence(draft, [file for file in files if file.name not in draft.strangers])
+    _remarks(draft, others)
+    if adding or draft.held:
+        _notes(draft)
+    lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
+    problems = tuple(
+        Problem(path, "no file says it", f"state it: --set {path}={example}")
+        for path, example in REQUIRED.items()
+        if draft.get(path) is None
+    )
+    unchanged = draft.base is not None and draft.tree == draft.base.tree
+    if not problems and not unchanged:
+        _state_writer(draft)
+        draft.tree["run"]["entries"] = counted_entries(draft.tree)
+    return Ingested(
+        _by_schema(draft.tree),
+        tuple(sorted(draft.leaves.values(), key=lambda item: _place(item.path))),
+        missing(draft, lane),
+        tuple(draft.contradictions),
+        tuple(draft.messages),
+        problems,
+        draft.omitted,
+        draft.base.raw if draft.base is not None and unchanged else None,
+        draft.strangers,
+    )
+
+
+def _state_writer(draft: ReceiptDraft) -> None:
+    """Say that this program wrote the document: not where a person typed what it measured, here or before."""
+    base = draft.base
+    replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
+    recorded = draft.tree["run"].pop("recorded", {})
+    if (base is None or base.recorded) and not replaced and not any(path.startswith(_MEASURED) for path in draft.held):
+        draft.tree["run"]["recorded"] = {**recorded, "by": "ingest", "digest": UNWRITTEN}
+
+
+def _begun(base: Base | None, options: Options) -> ReceiptDraft:
+    """A draft with what a person states above what the receipt among the files states."""
+    draft = ReceiptDraft({"schema_version": VERSION})
+    settings = dict(options.settings)
+    if base is not None:
+        draft.tree = deepcopy(base.tree)
+        named = {"run.lane": options.lane, "run.kind": options.kind}
+        settings |= {path: value for path, value in named.items() if value is not None}
+    for path, value in settings.items():
+        draft.put(path, value, Where(SET), SET)
+    draft.held = frozenset(settings)
+    draft.base = base
+    return draft
+
+
+def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
+    """State what the files show, section by section."""
+    state_config(draft, files)
+    state_inputs(draft, files)
+    steps = state_steps(draft, files)
+    named = next((item for item in options.lanes if item.name == options.lane), None)
+    state_path(draft, files, named)
+    state_compile(draft, files, steps is not None)
+    state_ending(draft, files, steps)
+    state_memory(draft, files, steps)
+    state_identity(draft, files, options)
+    state_intent(draft, files, named, options.lanes)
+
+
+def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """What readers and files say of themselves."""
+    for file in files:
+        for remark in file.remarks:
+            draft.tell("broken" if remark.kind == "broken" else "note", remark.text, Where(file.name, remark.place))
+        if not file.readings:
+            draft.tell("note", "nothing in it is known to any reader", Where(file.name))
+    for file, reading in readings(files):
+        for remark in reading.remarks:
+            where = Where(file.name, remark.place)
+            if remark.kind != "contradiction":
+                draft.tell(remark.kind, remark.text, where)
+            elif not any(remark.text.startswith(f"{path} is ") for path in reading.disputed):
+                draft.contradict("", f"{where}: {remark.text}")
+
+
+def _notes(draft: ReceiptDraft) -> None:
+    """Say in the receipt itself what a person stated, and what its files do not agree on."""
+    notes: dict[str, Any] = {}
+    if draft.held:
+        notes["ingest.stated_by_user"] = sorted(draft.held)
+    if draft.contradictions:
+        notes["ingest.contradictions"] = _lines(
+            f"{item.path}: {item.what}".removeprefix(": ") for item in draft.contradictions
+        )
+    remarks = [item for item in draft.messages if item.kind != "missing"]
+    if remarks:
+        notes["ingest.remarks"] = _lines(f"{item.where}: {item.text}".removeprefix("None: ") for item in remarks)
+    if notes:
+        draft.tree.setdefault("notes", {}).update(notes)
+
+
+def _lines(texts: Iterable[str]) -> list[str]:
+    """The first lines of some, each cut, and without halves of signs, which are no text."""
+    return [text[:MAX_LINE].encode("utf-8", "replace").decode() for text in islice(texts, MAX_LINES)]
+
+
+def _by_schema(node: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """A tree in the order of the schema."""
+    places = _places()
+    known = sorted(node, key=lambda key: places.get(f"{path}{key}", len(places)))
+    return {key: _by_schema(node[key], f"{path}{key}.") if isinstance(node[key], dict) else node[key] for key in known}
+
+
+def _place(path: str) -> int:
+    """Where a leaf is in the document."""
+    places = _places()
+    return places.get(path, places.get(path.partition(".")[0], len(places)))
+
+
+@cache
+def _places() -> dict[str, int]:
+    """The place of every section and leaf in the document; keys of open maps come as they were found."""
+    places: dict[str, int] = {}
+    for leaf in leaves():
+        parts = leaf.path.replace("[]", "").removesuffix(".*").split(".")
+        for count in range(1, len(parts) + 1):
+            places.setdefault(".".join(parts[:count]), len(places))
+    return places
+
+
+def pretty(tree: dict[str, Any]) -> bytes:
+    """The document's bytes, UTF-8 with a line end; the same tree gives the same bytes.
+
+    Where the tree says in ``run.recorded`` that a program writes it, they hold their digest.
+    """
+    return sealed((_text(tree, "") + "\n").encode())
+
+
+def _text(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        rows = [f"{inner}{_plain(key)}: {_text(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        rows = [f"{inner}{_plain(item)}" if _flat(item) else inner + _text(item, inner) for item in value]
+        return "[\n" + ",\n".join(rows) + f"\n{indent}]"
+    if isinstance(value, list | tuple) and value and isinstance(value[0], str) and len(_plain(value)) > 100:
+        return "[\n" + ",\n".join(inner + _plain(item) for item in value) + f"\n{indent}]"
+    return _plain(value)
+
+
+def _flat(row: dict[str, Any]) -> bool:
+    return not any(isinstance(item, dict | list) for item in row.values()) and len(row) <= 8
+
+
+def _plain(value: Any) -> str:
+    # A lone half of a surrogate pair is no text: such a sign stays escaped, and the document UTF-8.
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return text if text.isascii() or _encodes(text) else json.dumps(value, allow_nan=False)
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

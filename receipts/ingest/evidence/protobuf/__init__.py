@@ -1,1 +1,0 @@
-"""Protobuf messages and record files, without the programs that make them."""

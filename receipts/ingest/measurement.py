@@ -1,0 +1,431 @@
+"""The section ``measurement`` out of a series of steps: durations where every step has one, else averages as such.
+
+Losses and gradient norms come from the same steps. The tokens of a step, as a log's own rates count them, are checked
+against what configuration and settings say of batch and chips.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from statistics import fmean, median
+from typing import Final
+
+from receipts.ingest.configuration import readings, stated
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import Reason
+from receipts.ingest.series import StepSeries, series, state_walls
+from receipts.receipt.measurement import MAX_STEPS
+from receipts.stats.rounding import half_of
+
+SOURCE: Final = "steps"
+_DURATIONS: Final = "measurement.step_durations_seconds"
+_MEANS: Final = "measurement.interval_means_seconds"
+_RATES_OF_STEPS: Final = "measurement.step_tokens_per_second"
+_MEAN: Final = "kept as their mean, single steps are not in this log; log every step"
+# A log may lose a line; where more are missing than that, what is left is not every step.
+MAX_GAPS: Final = 0.02
+_RATES: Final = ("tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip", "mfu")
+# The receipt's flags by what readers say. A time that cannot be, and one in which nothing was updated, are no
+# ordinary steps either, and the receipt has no word of their own for them.
+FLAGS: Final[Mapping[Reason, str]] = {
+    "compile": "compile",
+    "warmup": "warmup",
+    "profile": "profile",
+    "impossible": "warmup",
+    "stall": "data",
+    "eval": "eval",
+    "checkpoint": "checkpoint",
+    "skipped": "warmup",
+}
+_RENAMED: Final = ("impossible", "stall", "skipped")
+_STATED: Final = "measurement.stated"
+_BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
+# Loops whose MFU is always by a formula of their own.
+_FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
+# What never follows from durations and tokens; with steps kept, rates that do follow would be stated twice.
+_OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
+# Digits beyond these are those of a division: a share of the number.
+_EXACT: Final = 5e-6
+# A log's timer and a recorder's differ by what each of them leaves out of a step.
+_SAME_STEPS: Final = 0.2
+
+
+def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
+    """State what the steps of the files show, and give them; beside a receipt's own steps, losses and norms alone."""
+    own = draft.base and (draft.base.get(_DURATIONS) or draft.base.get("measurement.steps"))
+    if not own:
+        _intervals(draft, files)
+        steps = series(draft, files)
+        if steps is not None:
+            state_measurement(draft, files, steps)
+        return steps
+    steps = series(ReceiptDraft(), files)
+    if steps is not None and draft.base is not None:
+        count = f"{len(own) if isinstance(own, list) else own:,}"
+        text = f"{steps.where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand"
+        draft.tell("note", text, steps.where)
+        _opposed(draft, steps, own)
+        for leaf, state in (("loss", state_losses), ("gradient_norm", state_norms)):
+            if draft.get(f"measurement.{leaf}") is None:
+                state(draft, steps)
+    return steps
+
+
+def _opposed(draft: ReceiptDraft, steps: StepSeries, own: object) -> None:
+    """Note where the steps of a file are not those of the receipt, by the median of their times."""
+    printed = [value for value in steps.known("step_seconds") if value > 0]
+    if isinstance(own, list) and printed:
+        theirs, ours = median(printed), median(own)
+        if abs(theirs - ours) > _SAME_STEPS * max(theirs, ours):
+            draft.contradict(_DURATIONS, f"{steps.where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
+
+
+def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries) -> None:
+    """State what the steps show."""
+    tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps))
+    if not _timed(draft):
+        durations = _durations(draft, steps, tokens)
+        if durations is not None:
+            _keep(draft, steps, durations)
+        else:
+            _keep_rates(draft, steps)
+            _average(draft, steps)
+    _flops(draft, files, tokens)
+    if steps.skews:
+        draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
+    state_losses(draft, steps)
+    state_norms(draft, steps)
+
+
+def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """State a series of means as what it is; where each is of one step, they are the steps, digit for digit."""
+    for file, reading in readings(files):
+        means, where = reading.means, Where(file.name)
+        if means is None or _timed(draft):
+            continue
+        seconds, steps = means.seconds[:MAX_STEPS], means.steps[:MAX_STEPS]
+        if means.single:
+            draft.put(_DURATIONS, seconds, where, reading.source, _summary(seconds))
+        else:
+            draft.put(_MEANS, seconds, where, reading.source, f"{len(steps):,} means over {sum(steps):,} steps")
+            draft.put("measurement.interval_steps", steps, where, reading.source, f"{min(steps)} to {max(steps)} steps")
+        for leaf in ("timer", "region"):
+            if clock := getattr(means, leaf):
+                draft.fill(f"measurement.{leaf}", clock, where, SOURCE)
+        _fill_tokens(draft, where)
+
+
+def _fill_tokens(draft: ReceiptDraft, where: Where) -> int | None:
+    """The tokens of a step, which are batch times length where nothing else states them."""
+    batch, length = draft.get("batch.global_batch"), draft.get("batch.sequence_length")
+    if batch and length:
+        draft.fill(TOKENS, int(batch * length), where, f"{batch:,} × {length:,}")
+    total: int | None = draft.get(TOKENS)
+    return total
+
+
+def _timed(draft: ReceiptDraft) -> bool:
+    """Whether a series of times is stated already."""
+    return draft.get(_DURATIONS) is not None or draft.get(_MEANS) is not None
+
+
+def _tokens_per_step(draft: ReceiptDraft, steps: StepSeries) -> int | None:
+    """Global batch times sequence length; a batch that the step lines alone print is stated with them."""
+    printed = {int(value) for value in steps.known("global_batch") if 1 <= value < 2**62}
+    batch = draft.get("batch.global_batch")
+    if len(printed) > 1:
+        few = ", ".join(f"{size:,}" for size in sorted(printed)[:4])
+        text = f"the global batch moves over the steps ({few}): tokens a step are not one number"
+        draft.tell("note", text, steps.where)
+        return None
+    if printed and batch is not None and batch not in printed:
+        what = f"{batch:,} is stated, and the step lines of {steps.where} print {printed.pop():,}"
+        draft.contradict("batch.global_batch", what, f"{batch:,}")
+        return None
+    for size in printed:
+        draft.fill("batch.global_batch", size, steps.where, SOURCE)
+    return _fill_tokens(draft, steps.where)
+
+
+def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> list[float | None] | None:
+    """A duration for every step, or None where the log prints averages, samples, or too few of them."""
+    printed = steps.column("step_seconds")
+    if all(value is None for value in printed):
+        printed = _from_rates(draft, steps, tokens)
+    known = sum(value is not None and math.isfinite(value) for value in printed)
+    span = steps.numbers[-1] - steps.numbers[0] + 1
+    if not known:
+        return None
+    if (steps.interval or 1) > 1:
+        text = f"each record is an average over {steps.interval} steps: {_MEAN}"
+    elif steps.stride > 1:
+        text = f"one step in {steps.stride} is printed: {_MEAN}"
+    elif span - known > max(1, MAX_GAPS * span):
+        text = f"{known:,} of {span:,} steps have a time: kept as their mean, not as every step"
+    else:
+        if span > known:
+            text = f"{span - known} of {span:,} steps have no time in the log; the others stand in order"
+            draft.tell("note", text, steps.where)
+        return printed
+    draft.tell("note", text, steps.where)
+    return None
+
+
+def _from_rates(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> list[float | None]:
+    """Times of steps out of tokens a second, where the log prints rates alone."""
+    chips = draft.get("hardware.chips")
+    for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", chips)):
+        rates = steps.column(name)
+        if tokens and over and any(rates):
+            text = f"step times follow from {tokens:,} tokens a step and the printed tokens/s"
+            draft.tell("note", text, steps.where)
+            return [tokens / (rate * over) if rate and math.isfinite(rate) else None for rate in rates]
+    return [None] * len(steps.numbers)
+
+
+def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | None]) -> None:
+    """Durations in order, flags by position, and the stated figures that durations do not give."""
+    where = steps.where
+    rows = array("L", (row for row, value in enumerate(durations) if value is not None and math.isfinite(value)))
+    if len(rows) > MAX_STEPS:
+        text = f"of {len(rows):,} steps the first {MAX_STEPS:,} are kept, as many as a receipt holds"
+        draft.tell("note", text, where)
+        rows = rows[:MAX_STEPS]
+    kept = [round(float(durations[row] or 0.0), 9) for row in rows]
+    draft.put(_DURATIONS, kept, where, steps.track.reading.source, _summary(kept))
+    draft.fill("measurement.timer", "framework log", where, SOURCE)
+    state_walls(draft, steps, rows, kept)
+    if flags := _flags(draft, steps, rows):
+        draft.put("measurement.step_flags", flags, where, SOURCE)
+    if not draft.get(TOKENS):
+        _state_rates(draft, steps, rows)
+    ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
+    # A median over fewer steps than those is one of other steps than the receipt's own.
+    # One rate of tokens: a log rounds each of them for itself (22.8K beside 11.4K), so that two may seem to differ.
+    names = (*_OWN_WORK, *_underived(draft))
+    whole = [name for name in names if len(steps.known(name, ordinary)) == len(ordinary)]
+    if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
+        whole.remove("tokens_per_second_per_chip")
+    _rates(draft, steps, ordinary, whole, "median")
+
+
+def _keep_rates(draft: ReceiptDraft, steps: StepSeries) -> None:
+    """Keep the printed tokens a second of every step, where a log prints no more of it, and their flags by position."""
+    whole = steps.numbers[-1] - steps.numbers[0] + 1 == len(steps.numbers)
+    moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+    if steps.known("step_seconds") or not whole or moving or (steps.interval or 1) > 1 or steps.stride > 1:
+        return
+    rows = array("L", range(min(len(steps.numbers), MAX_STEPS)))
+    if _state_rates(draft, steps, rows) and (flags := _flags(draft, steps, rows)):
+        draft.put("measurement.step_flags", flags, steps.where, SOURCE)
+
+
+def _state_rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
+    """State the printed tokens a second of the steps at ``rows``, where each of them has a rate over all chips."""
+    for name, chips in (("tokens_per_second", 1), ("tokens_per_second_per_chip", draft.get("hardware.chips"))):
+        rates = steps.known(name, rows)
+        if chips and len(rates) == len(rows) and all(0.0 < rate < math.inf for rate in rates):
+            kept = [float(f"{rate * chips:.9g}") for rate in rates]
+            text = f"{len(kept):,} steps, median {median(kept):,.6g} tokens/s"
+            draft.put(_RATES_OF_STEPS, kept, steps.where, steps.track.reading.source, text)
+            return True
+    return False
+
+
+def _flags(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> dict[str, list[int]]:
+    """The flags of steps that are not ordinary ones, each with their positions among ``rows``."""
+    flagged: defaultdict[str, list[int]] = defaultdict(list)
+    renamed: defaultdict[str, list[int]] = defaultdict(list)
+    for position, row in enumerate(rows):
+        if (reason := steps.not_steady.get(steps.numbers[row])) is not None:
+            flagged[FLAGS[reason]].append(position)
+            if reason in _RENAMED:
+                renamed[reason].append(steps.numbers[row])
+    for word, numbers in renamed.items():
+        few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
+        draft.tell("note", f"step {few}: {word}, no ordinary step", steps.where)
+    return dict(flagged)
+
+
+def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
+    """Printed rates of tokens that do not follow from the durations: what a step holds, or the chips, are unknown.
+
+    A batch that moves leaves the tokens of a step unknown, too, but its rates are of steps that differ.
+    """
+    if not draft.get(TOKENS):
+        moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+        return () if moving else ("tokens_per_second", "tokens_per_second_per_chip")
+    return () if draft.get("hardware.chips") else ("tokens_per_second_per_chip",)
+
+
+def _summary(durations: Sequence[float]) -> str:
+    return f"{len(durations):,} steps, median {median(durations):.4g} s"
+
+
+def _average(draft: ReceiptDraft, steps: StepSeries) -> None:
+    """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
+    every = max(steps.stride, steps.interval or 1)
+    total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
+    draft.put("measurement.steps", total, steps.where, SOURCE)
+    rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
+    rows = rows or list(range(len(steps.numbers)))
+    statistic = "mean" if (steps.interval or 1) > 1 or steps.stride == 1 else "median"
+    if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
+        value = fmean(seconds) if statistic == "mean" else median(seconds)
+        _stated(draft, steps, "step_seconds", value, seconds, statistic)
+    _rates(draft, steps, rows, _RATES, statistic)
+
+
+def _covered(numbers: Sequence[int], every: int) -> int:
+    """How many steps the first record represents: loops that print every tenth step may print the first one, too."""
+    first = numbers[0]
+    if len(numbers) > 1 and numbers[1] - first < every:
+        return 1
+    return every if first >= every - 1 else max(first, 1)
+
+
+def _rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], names: Sequence[str], statistic: str) -> None:
+    for name in names:
+        values = steps.known(name, rows)
+        if not values or any(not math.isfinite(value) or value <= 0 for value in values):
+            continue
+        if name == "mfu" and not _named(draft, steps):
+            continue
+        # The rate of the median or mean time: the median of an even number of rates is that of no median time.
+        spent = [1 / item for item in values]
+        value = 1 / (median(spent) if statistic == "median" else fmean(spent))
+        _stated(draft, steps, name, value, values, statistic)
+
+
+def _named(draft: ReceiptDraft, steps: StepSeries) -> bool:
+    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
+    if (formula := _FORMULAS.get(steps.track.reading.source)) is not None:
+        draft.fill(f"{_STATED}.formula", formula, steps.where, SOURCE)
+    if all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
+        return True
+    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", steps.where)
+    return False
+
+
+def _stated(
+    draft: ReceiptDraft, steps: StepSeries, name: str, value: float, values: Sequence[float], statistic: str
+) -> None:
+    path = f"{_STATED}.{name}"
+    if draft.get(path) is None:
+        text = f"{statistic} of {len(values):,} printed"
+        _printed(draft, path, value, min(map(steps.half, values)), steps.where, text)
+        draft.fill(f"{_STATED}.statistic", statistic, steps.where, SOURCE)
+
+
+def _printed(draft: ReceiptDraft, path: str, value: float, half: float, where: Where, text: str) -> None:
+    """State a number that follows from printed ones, and how exact they are: ± ``half``, as its source text."""
+    # As many digits as a log prints, not those of a division.
+    draft.put(path, float(f"{value:.6g}"), where, SOURCE, text)
+    place = math.ceil(math.log10(2 * half))
+    if half > _EXACT * value and (digits := round(value / 10.0**place)):
+        draft.put(f"{path}_stated", f"{digits}e{place}", where, SOURCE)
+
+
+def _flops(draft: ReceiptDraft, files: Sequence[FileEvidence], tokens: int | None) -> None:
+    """FLOPs a token out of the FLOPs that a framework states for a step of one chip."""
+    claim = stated(files, "measurement.flops_per_step_per_chip")
+    chips = draft.get("hardware.chips")
+    path = "measurement.stated.flops_per_token"
+    if claim is None or not tokens or not chips or draft.get(path) is not None:
+        return
+    try:
+        value = float(claim.value) * chips / tokens
+        # Printed in TFLOP, of which two decimals are little of a small model's work.
+        half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
+    except (TypeError, ValueError, OverflowError):
+        return
+    _printed(draft, path, value, half, claim.where, claim.stated.text)
+
+
+_SOURCE: Final = "steps"
+MAX_LOSSES: Final = 20_000
+
+
+def state_losses(draft: ReceiptDraft, steps: StepSeries) -> None:
+    """State the losses of the steps, thinned where there are very many, and whether all are finite."""
+    _ends(draft, steps, "loss", "loss")
+    losses = steps.columns["loss"]
+    finite = array(
+        "L", (row for row, value in enumerate(losses) if steps.at("loss", row) is not None and math.isfinite(value))
+    )
+    if len(finite) > MAX_LOSSES:
+        every = math.ceil(len(finite) / MAX_LOSSES)
+        draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", steps.where)
+        finite = finite[::every]
+    if finite := array("L", (row for row in finite if steps.numbers[row] >= 0)):
+        draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], steps.where, _SOURCE)
+        draft.put("measurement.loss.values", [losses[row] for row in finite], steps.where, _SOURCE)
+
+
+def state_norms(draft: ReceiptDraft, steps: StepSeries) -> None:
+    """State the first, the last and the largest gradient norm, and whether all are finite."""
+    _ends(draft, steps, "grad_norm", "gradient_norm")
+    if finite := [value for value in steps.known("grad_norm") if math.isfinite(value)]:
+        draft.put("measurement.gradient_norm.largest", max(finite), steps.where, _SOURCE)
+
+
+def _ends(draft: ReceiptDraft, steps: StepSeries, name: str, section: str) -> None:
+    """State whether all values are finite, and the first and the last where these are."""
+    if known := steps.known(name):
+        draft.put(f"measurement.{section}.finite", all(map(math.isfinite, known)), steps.where, _SOURCE)
+        for leaf, value in (("first", known[0]), ("last", known[-1])):
+            if math.isfinite(value):
+                draft.put(f"measurement.{section}.{leaf}", value, steps.where, _SOURCE)
+
+
+TOKENS: Final = "measurement.tokens_per_step"
+# Targets of a step without padding: no more than its tokens.
+TARGETS: Final = "measurement.target_tokens_per_step"
+_MIN_TIMED: Final = 3
+# Rates leave out what a loop's own timer leaves out; a wrong batch or count of chips is more than that.
+_MAX_APART: Final = 0.1
+_SAME_TOKENS: Final = 0.02
+
+
+def check_rates(
+    draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries, tokens: int | None
+) -> int | None:
+    """The tokens of a step: as stated, or as targets and rates count them alike where nothing states them.
+
+    Where the log's rate over its own time is another number of tokens, both are reported and the rate is stated, so
+    that the rules judge it.
+    """
+    chips, timed = draft.get("hardware.chips"), _rates_and_times(steps)
+    each = median(rate * seconds for rate, seconds in timed) if len(timed) >= _MIN_TIMED else None
+    claim = stated(files, TARGETS)
+    targets = int(claim.value) if claim is not None else None
+    if tokens is None and targets and each and chips and abs(each * chips - targets) <= _SAME_TOKENS * targets:
+        draft.put(TOKENS, targets, steps.where, SOURCE, "total_weights, and tokens/s over the time of a step")
+        return targets
+    if tokens and targets and targets > tokens and claim is not None:
+        draft.contradict(TOKENS, f"{claim.where} counts {targets:,} targets a step", f"{tokens:,}, of batch and length")
+    # Printed times may be off by their rounding: three decimals are little of a short step.
+    seconds = [time for _, time in timed]
+    apart = _MAX_APART + (min(map(steps.half, seconds)) / median(seconds) if seconds and median(seconds) > 0 else 0.0)
+    if tokens and each and chips and abs(each - tokens / chips) > apart * each:
+        what = f"{steps.where} prints {each:,.0f} tokens a step of one chip, by its tokens/s and its time"
+        draft.contradict(TOKENS, what, f"{tokens:,} tokens over {chips:,} chips, {tokens / chips:,.0f} each")
+        rate = float(f"{median(rate for rate, _ in timed):.6g}")
+        draft.put("measurement.stated.tokens_per_second_per_chip", rate, steps.where, SOURCE)
+        draft.put("measurement.stated.statistic", "median", steps.where, SOURCE)
+    return tokens
+
+
+def _rates_and_times(steps: StepSeries) -> list[tuple[float, float]]:
+    """Rate and seconds of every ordinary step that has both."""
+    rates, times = steps.column("tokens_per_second_per_chip"), steps.column("step_seconds")
+    return [
+        (rate, seconds)
+        for number, rate, seconds in zip(steps.numbers, rates, times, strict=True)
+        if rate and seconds and isfinite(rate) and isfinite(seconds) and number not in steps.not_steady
+    ]

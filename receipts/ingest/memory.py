@@ -1,0 +1,136 @@
+"""The section ``memory``: a row a chip and phase; a figure that names no chip is never given one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from receipts.ingest.configuration import readings
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import MemoryRow, Reading
+from receipts.ingest.series import StepSeries
+
+SOURCE: Final = "memory"
+PHASES: Final = ("post_init", "post_compile", "post_step0", "steady")
+# Figures of one launch, the one to state last.
+_KINDS: Final = (("bytes_used", "live now"), ("peak_reserved_bytes", "reserved"), ("peak_bytes", "live"))
+_ORDER: Final = tuple(kind for _, kind in _KINDS)
+MAX_CHIPS: Final = 100_000
+_RANK: Final = re.compile(r"(?:rank|gpu|device|proc|worker|task)[-_. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
+Rows = dict[tuple[int, str], dict[str, Any]]
+
+
+def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> None:
+    """State rows for what names its chip, one figure for what does not."""
+    _predicted(draft, files)
+    kept = [(file, reading) for file, reading in readings(files) if reading.memory]
+    if kept and draft.base is not None and draft.base.get("memory.chips"):
+        draft.tell("note", f"memory is printed too; the chips of {draft.base.name} stand", Where(kept[0][0].name))
+        return
+    ordinals = _ordinals(draft, kept)
+    chips: int | None = draft.get("hardware.chips")
+    first = steps.numbers[0] if steps is not None else None
+    rows: Rows = {}
+    nameless: list[tuple[Where, MemoryRow]] = []
+    for file, reading in kept:
+        given = ordinals.get(file.name)
+        for row in reading.memory:
+            chip = row.chip if row.chip is not None else 0 if chips == 1 else given
+            if chip is None:
+                nameless.append((Where(file.name, row.place), row))
+            elif chip >= 0 and (len(rows) < MAX_CHIPS or (chip, _phase(row, first)) in rows):
+                _merge(rows, chip, _phase(row, first), row)
+    seen = len({chip for chip, _ in rows})
+    # Of a launch that lacked memory, one figure of no named chip is still told.
+    outcome = draft.get("run.outcome")
+    useful = outcome != "ok" if rows else outcome == "oom"
+    if kept and chips is not None and (seen if rows else 1) < chips and not useful:
+        # The fullest chip may be another one: a part of them, or one figure for all, is not the launch's memory.
+        text = f"memory of {seen} of {chips} chips" if rows else f"one figure, of no named chip, for {chips} chips"
+        draft.tell("missing", f"{text}: left out; add the logs of every rank", Where(kept[0][0].name))
+    elif rows:
+        ordered = [rows[key] for key in sorted(rows, key=lambda key: (PHASES.index(key[1]), key[0]))]
+        names = ", ".join(dict.fromkeys(file.name for file, _ in kept))
+        draft.put("memory.chips", ordered, Where(names[:200]), SOURCE, f"{seen} chips, {len(ordered)} rows")
+    elif nameless:
+        _aggregate(draft, nameless, chips)
+    _unavailable(draft, files, bool(rows or nameless))
+
+
+def _phase(row: MemoryRow, first: int | None) -> str:
+    if row.phase in PHASES:
+        return str(row.phase)
+    return "post_step0" if row.step is not None and first is not None and row.step <= first else "steady"
+
+
+def _merge(rows: Rows, chip: int, phase: str, row: MemoryRow) -> None:
+    """The highest peaks with the step they were reached at, and what was last in use."""
+    kept = rows.setdefault((chip, phase), {"chip": chip, "phase": phase})
+    for name in ("bytes_used", "bytes_limit"):
+        value = getattr(row, name)
+        if value is not None and 0 <= value < 2**62:
+            kept[name] = value
+    for name in ("peak_bytes", "peak_reserved_bytes"):
+        value = getattr(row, name)
+        if value is not None and 0 <= value < 2**62 and value > kept.get(name, -1):
+            kept[name] = value
+            if row.step is not None and row.step >= 0 and (name == "peak_bytes" or "peak_bytes" not in kept):
+                kept["step"] = row.step
+
+
+def _ordinals(draft: ReceiptDraft, kept: Sequence[tuple[FileEvidence, Reading]]) -> dict[str, int]:
+    """The chip of each file whose rows name none, where several files are ranks of one launch and are numbered.
+
+    A file's name says which rank it is only beside its fellows: all of them are numbered, and no number occurs twice.
+    """
+    bare = list(dict.fromkeys(file.name for file, reading in kept if all(row.chip is None for row in reading.memory)))
+    if len(bare) < 2:
+        return {}
+    numbers = {name: int(match[-1]) for name in bare if (match := _RANK.findall(name))}
+    if len(numbers) != len(bare) or len(set(numbers.values())) != len(bare):
+        return {}
+    few = ", ".join(f"{name}: chip {chip}" for name, chip in list(numbers.items())[:3])
+    draft.tell("note", f"memory lines name no chip; the files are numbered by rank, and taken as such ({few}, …)")
+    return numbers
+
+
+def _aggregate(draft: ReceiptDraft, nameless: list[tuple[Where, MemoryRow]], chips: int | None) -> None:
+    figures = (
+        (value, kind, where)
+        for name, kind in _KINDS
+        for where, row in nameless
+        if (value := getattr(row, name)) is not None
+    )
+    best = max(figures, key=lambda item: (_ORDER.index(item[1]), item[0]), default=None)
+    if best is None:
+        return
+    value, kind, where = best
+    figure = {"bytes": value, "over": "unstated", "kind": kind.partition(" ")[0]}
+    for leaf, claim in figure.items():
+        draft.put(f"memory.aggregate.{leaf}", claim, where, SOURCE)
+    of = f"{chips} chips" if chips else "chips that are not counted"
+    draft.tell("missing", f"the memory lines name no chip: one figure for {of}, over what is not said", where)
+
+
+def _predicted(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """What programs expected a chip to need; the first prediction of a surface stands."""
+    predictions: dict[str, tuple[int, str]] = {}
+    for file, reading in readings(files):
+        for surface, size in reading.predicted.items():
+            earlier, where = predictions.setdefault(surface, (size, file.name))
+            if earlier != size:
+                draft.contradict(
+                    "memory.predicted", f"{file.name} predicts {size} bytes of {surface}", f"{earlier}, as {where} says"
+                )
+    if predictions:
+        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in predictions.items()]
+        names = ", ".join(dict.fromkeys(name for _, name in predictions.values()))
+        draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
+
+
+def _unavailable(draft: ReceiptDraft, files: Sequence[FileEvidence], known: bool) -> None:
+    for file, reading in readings(files):
+        if reading.memory_unavailable and not known:
+            draft.tell("missing", f"memory could not be had: {reading.memory_unavailable}", Where(file.name))

@@ -1,0 +1,331 @@
+"""The path: what was asked for, what was seen, and by which level of evidence.
+
+Nothing that was seen is taken for a wish. A framework whose loop printed its own configuration was asked for by whoever
+configured it. A matrix multiplication is asked for by its type, which leaves the library open, or by the library that
+the arguments name. Naming a lane asks for what its contract leaves no choice about: the one framework, runtime or
+posture that it permits.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from receipts.ingest import vocabulary
+from receipts.ingest.configuration import readings
+from receipts.ingest.draft import RECEIPT, LaneOptions, ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.reading import UNNAMED_FUNCTION, Observation, Reading, Report
+from receipts.ingest.warmup import reports_of
+from receipts.receipt.leaves import find_leaf
+from receipts.receipt.route import ANYTHING, dtypes, parts
+
+WITNESS: Final = "path"
+LEVELS: Final = ("intent", "backend", "kernels")
+# The loop whose own lines a log holds: which framework hosted the run, where no reader says it in so many words.
+HOSTS: Final[Mapping[str, str]] = {
+    **{
+        name: name
+        for name in (
+            *("megatron-bridge", "nemo", "torchtitan", "deepspeed", "megatron-deepspeed", "nanotron", "maxtext"),
+            *("t5x", "llm.c", "modded-nanogpt", "hf-trainer"),
+        )
+    },
+    "megatron": "megatron-lm",
+    "maxtext-metrics": "maxtext",
+    **vocabulary.hosts(),
+}
+# They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
+LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})
+_BELOW: Final[Mapping[str, frozenset[str]]] = {"fsdp2": frozenset({"torch", "pytorch"})}
+# Forms of a step's line that other loops print too, each with the libraries that its framework may run on.
+_TORCH: Final = LIBRARIES - {"jax"}
+_FORMS: Final = {"maxtext": frozenset({"jax"}), "llm.c": _TORCH, "modded-nanogpt": _TORCH}
+# Their loops read the last step's figures while the next one runs: what stops a step there is inside its program.
+_READ_BESIDE: Final = frozenset({"maxtext"})
+_ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
+_LISTS: Final = ("replicated", "frameworks")
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+# Host reads a step: so few are no offence (R303), and so many are no final evaluation's.
+RARE: Final = 0.1
+OFTEN: Final = 0.5
+Observed = tuple[Observation, Where, str]
+
+
+def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None = None) -> None:
+    """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for.
+
+    ``lane`` is one that the caller named: a library hosts a run of its own lanes, and is a part of any other's.
+    """
+    by_leaf: defaultdict[str, list[Observed]] = defaultdict(list)
+    for file, reading in readings(files):
+        for seen in reading.seen:
+            by_leaf[seen.leaf].append((seen, Where(file.name, seen.place), reading.source))
+    for leaf, observed in by_leaf.items():
+        if leaf not in _LISTS and (leaf != "framework" or all(seen.level == "intent" for seen, _, _ in observed)):
+            _state_leaf(draft, leaf, observed)
+    _frameworks(draft, files, by_leaf, lane)
+    if replicated := by_leaf.get("replicated"):
+        names = list(dict.fromkeys(seen.value for seen, _, _ in replicated if seen.value))
+        draft.put("path.witnessed.replicated", names, replicated[0][1], replicated[0][2])
+    _fallbacks(draft, files)
+    _transfers(draft, files)
+
+
+def _state_leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
+    best = max((seen.level for seen, _, _ in observed), key=LEVELS.index)
+    strongest = [item for item in observed if item[0].level == best]
+    value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
+    _, where, source = strongest[0]
+    if best == "intent":
+        path = _ASKED.get(leaf, f"path.intended.{leaf}")
+        if find_leaf(path) is not None:
+            draft.fill(path, value, where, source)
+        return
+    path = f"path.witnessed.{leaf}"
+    if find_leaf(path) is None:
+        draft.tell("note", f"{leaf} was seen as {value[:80]}; the receipt has no such leaf", where)
+        return
+    if leaf == "cuda_graphs":
+        value = _BOOLEANS.get(str(strongest[-1][0].value).lower())
+    draft.put(path, _with_own(draft, path, value, where), where, source, best, beside_own=True)
+    weaker = [item for item in observed if item[0].level not in ("intent", best)]
+    others = dict.fromkeys(seen.value for seen, _, _ in weaker)
+    if set(others) - {seen.value for seen, _, _ in strongest}:
+        dispute = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
+        draft.contradict(path, dispute, str(value))
+
+
+def _with_own(draft: ReceiptDraft, path: str, value: Any, where: Where) -> Any:
+    """What was seen beside what the receipt says was seen: both, where they differ, and the rules check each."""
+    own = draft.base.get(path) if draft.base is not None else None
+    if not isinstance(own, str) or not isinstance(value, str):
+        return value if own is None else own
+    seen, shown = own.split("+"), value.split("+")
+    if not set(shown) <= set(seen):
+        draft.contradict(path, f"{draft.base and draft.base.name} says {own}, {where} shows {value}", "both")
+    return "+".join(dict.fromkeys([*seen, *shown]))
+
+
+def _frameworks(
+    draft: ReceiptDraft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: LaneOptions | None
+) -> None:
+    """Every host framework seen: as readers say, and whose own lines the log holds."""
+    names: dict[str, tuple[Where, str]] = {}
+    if draft.base is not None:
+        own = draft.base.get("path.witnessed.frameworks") or [draft.base.get("path.witnessed.framework")]
+        names = {name: (Where(draft.base.name), RECEIPT) for name in own if name}
+    for leaf in ("framework", "frameworks"):
+        for seen, where, source in by_leaf.get(leaf, ()):
+            if seen.level != "intent" and names.get(seen.value, ("", RECEIPT))[1] == RECEIPT:
+                names[seen.value] = where, source  # what a file shows is no longer the receipt's own word alone
+    for file, reading in sorted(readings(files), key=lambda item: not len(item[1].steps)):
+        if (host := _shown(reading)) is None:
+            continue
+        # A file bears out what the receipt says itself; else it names a host where nothing has yet.
+        if names.get(host, ("", ""))[1] != RECEIPT:
+            if set(names) - LIBRARIES:
+                continue
+            if not _is_host(host, _FORMS.get(reading.source), names, lane):
+                text = f"step lines in the form of {host}, which other loops print too, show no framework"
+                draft.tell("note", text, Where(file.name))
+                continue
+        names[host] = Where(file.name), reading.source
+    below = {item for name in names for item in _BELOW.get(name, ())}
+    loops = names.keys() - LIBRARIES
+    hosts = {name: claim for name, claim in names.items() if name in (loops or names.keys() - below)}
+    if not loops and lane is not None and lane.frameworks and not set(hosts) & set(lane.frameworks):
+        for name, (where, _) in hosts.items():
+            draft.tell("missing", f"{name} ran, and nothing shows the framework around it: add its log", where)
+    elif hosts:
+        where, source = min(hosts.values(), key=lambda shown: shown[1] != RECEIPT)
+        draft.put("path.witnessed.frameworks", list(hosts), where, source)
+        if len(hosts) == 1:
+            draft.put("path.witnessed.framework", next(iter(hosts)), where, source)
+
+
+def _shown(reading: Reading) -> str | None:
+    """The framework of a file's own lines: steps, losses that the Trainer prints without one, or DeepSpeed's timers.
+
+    From 2025 on DeepSpeed's step lines are hidden unless the log's level is raised.
+    """
+    timed = reading.source == "deepspeed" and reading.timings
+    lines = len(reading.steps) or timed or (reading.source == "hf-trainer" and reading.diverged is not None)
+    return HOSTS.get(reading.source) if lines else None
+
+
+def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:
+    """Whether the framework of a line's form hosted the run.
+
+    It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
+    """
+    if libraries is None:
+        return True
+    return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
+
+
+def _fallbacks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
+    own = draft.base.get("path.witnessed.fallbacks") if draft.base is not None else None
+    operators: dict[str, int] | None = None
+    where, source = Where(""), WITNESS
+    for file, reading in readings(files):
+        if reading.fallbacks is not None:
+            if operators is None:
+                operators, where, source = dict(own or {}), Where(file.name), reading.source
+            for name, count in reading.fallbacks.items():
+                if name and len(name) <= 500 and len(operators) < 1000:
+                    operators[name] = max(min(count, 2**62), operators.get(name, 0), 0)
+    if operators is not None:
+        if sum(name.startswith("torch.compile:") for name in operators) > 1:
+            operators.pop(UNNAMED_FUNCTION, None)
+        draft.put("path.witnessed.fallbacks", operators, where, source, beside_own=True)
+
+
+def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """Transfers to the host a step: the most that a file shows."""
+    if draft.get("path.witnessed.framework") in _READ_BESIDE:
+        _inside(draft, files)
+        return
+    totals = {source: reports for source, reports in reports_of(files).items() if reports[-1][0].reads is not None}
+    rates = [
+        (reading.host_transfers / reading.steps_covered, Where(file.name), reading.source)
+        for file, reading in readings(files)
+        if reading.host_transfers is not None and reading.steps_covered and reading.source not in totals
+    ]
+    for source, reports in totals.items():
+        last, where = reports[-1]
+        if (rate := _rate([report for report, _ in reports])) is not None:
+            rates.append((rate, where, source))
+        else:
+            text = f"{last.reads} reads by the host in {last.steps} steps, and nothing shows whether training made them"
+            draft.tell("missing", f"{text}, or what came after it: report each step", where)
+    if rates:
+        rate, where, source = max(rates, key=lambda item: item[0])
+        draft.put("path.witnessed.host_transfers_per_step", round(rate, 6), where, source)
+        return
+    for file, reading in readings(files):
+        if reading.host_transfers:
+            text = f"{reading.host_transfers} transfers to the host in an unknown number of steps"
+            draft.tell("missing", text, Where(file.name))
+
+
+def _rate(reports: Sequence[Report]) -> float | None:
+    """Host reads a step by reports of a process; None where they may all have come after the last step."""
+    first, last = reports[0], reports[-1]
+    if not last.steps or last.reads is None:
+        return None
+    if not RARE * last.steps < last.reads < OFTEN * last.steps:
+        return last.reads / last.steps
+    # Between the first report and the last but one there is training alone.
+    inner = reports[-2] if len(reports) > 2 else first
+    if inner.steps > first.steps and inner.reads is not None and first.reads is not None:
+        return (inner.reads - first.reads) / (inner.steps - first.steps)
+    return None
+
+
+def _inside(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """Transfers inside the whole compiled step; reads beside it are told, and count for none."""
+    inside: list[tuple[int, Where, str]] = []
+    for file, reading in readings(files):
+        jitted = any(seen.leaf == "posture" and seen.value == "jit" for seen in reading.seen)
+        if reading.source == "hlo" and reading.complete and jitted:
+            inside.append((reading.host_transfers or 0, Where(file.name), reading.source))
+        elif reading.host_transfers:
+            text = f"{reading.host_transfers} reads beside the step's program, as this framework's logger makes them"
+            draft.tell("note", text, Where(file.name))
+    if inside:
+        count, where, source = max(inside, key=lambda item: item[0])
+        draft.put("path.witnessed.host_transfers_per_step", float(count), where, source, "inside the compiled step")
+
+
+INTENT: Final = "intent"
+_LANE: Final = Where("--lane")
+_HOST: Final = "path.witnessed.framework"
+_CONFIGURES: Final = ("parallelism.", "batch.", "numerics.", "model.")
+_GEMM, _DTYPE = "path.intended.gemm", "numerics.compute_dtype"
+_SHARDING: Final = "path.intended.sharding"
+# Their arrays are placed by annotation; elsewhere a degree of sharding names no partition of a compiler.
+_PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
+
+
+def state_intent(
+    draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None, lanes: Sequence[LaneOptions] = ()
+) -> None:
+    """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named.
+
+    What follows from a leaf is stated where the receipt's own lane lets it follow: elsewhere one change would count
+    for two axes.
+    """
+    own = next((item for item in lanes if item.name == draft.get("run.lane")), lane)
+    follows = {axis for item in own.couplings for axis in item.then} if own is not None else set[str]()
+    _intended_framework(draft, files)
+    _intended_attention(draft)
+    if "path.gemm" in follows:
+        _intended_gemm(draft)
+    if "path.sharding" in follows:
+        _intended_sharding(draft)
+    if lane is None:
+        return
+    why = f"the only one that lane {lane.name} permits"
+    if len(lane.frameworks) == 1:
+        _put_intended(draft, "path.intended.framework", lane.frameworks[0], why)
+    elif lane.frameworks and lane.frameworks[0] in LIBRARIES and draft.get(_HOST) in lane.frameworks:
+        # A script hosts its own loop or calls a trainer: neither is chosen, or can fall back, while it runs.
+        _put_intended(
+            draft, "path.intended.framework", draft.get(_HOST), f"the host that ran; lane {lane.name} permits it"
+        )
+    if len(runtimes := lane.path.get("runtime", ())) == 1:
+        _put_intended(draft, "path.intended.runtime", runtimes[0], why)
+    if len(lane.postures) == 1 and not lane.compile_exceptions:
+        _put_intended(draft, "compile.posture", lane.postures[0], why)
+
+
+def _put_intended(draft: ReceiptDraft, path: str, value: Any, why: str, where: Where = _LANE) -> None:
+    draft.fill(path, value, where, INTENT, why)
+
+
+def _intended_framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    configured = {
+        HOSTS[reading.source]: Where(file.name)
+        for file, reading in readings(files)
+        if reading.source in HOSTS and any(path.startswith(_CONFIGURES) for path in reading.stated)
+    }
+    if len(configured) == 1:
+        ((name, where),) = configured.items()
+        _put_intended(draft, "path.intended.framework", name, "its own configuration", where)
+
+
+def _intended_attention(draft: ReceiptDraft) -> None:
+    """A backend that is left to the framework: any that the lane permits was asked for."""
+    claim = draft.leaves.get("features.attention_backend")
+    if claim is not None and parts(claim.value) <= ANYTHING:
+        _put_intended(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
+
+
+def _intended_gemm(draft: ReceiptDraft) -> None:
+    """The type that was asked for, with the library where arguments name one (``te`` in bf16 is ``te_bf16``)."""
+    claim = draft.leaves.get(_DTYPE)
+    types = dtypes(draft.get(_DTYPE) or "")
+    if claim is None or len(types) != 1 or _GEMM in draft.held:
+        return
+    (dtype,) = types
+    library = draft.get(_GEMM)
+    if library is None:
+        _put_intended(draft, _GEMM, dtype, f"{_DTYPE} asks for the type, and nothing for a library", claim.where)
+    elif len(parts(library)) == 1 and not dtypes(library) and "_" not in str(library):
+        was = draft.leaves[_GEMM]
+        draft.put(_GEMM, f"{library}_{dtype}", was.where, was.source, f"{library}, in the type of {_DTYPE}")
+
+
+def _intended_sharding(draft: ReceiptDraft) -> None:
+    shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
+    framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
+    if framework not in _PLACED or not isinstance(shard, int):
+        return
+    where = draft.leaves["parallelism.shard"].where if "parallelism.shard" in draft.leaves else _LANE
+    if shard > 1:
+        _put_intended(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
+    elif isinstance(replicate, int) and replicate > 1:
+        _put_intended(draft, _SHARDING, "dp", f"parallelism.replicate is {replicate}, and nothing is sharded", where)

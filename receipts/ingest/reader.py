@@ -1,0 +1,244 @@
+"""What a reader is. A module of readers ends in ``READERS = (…)``, where `readers` finds them without another entry.
+
+A `LineReader` names *anchors*: byte strings of which a line must hold one for the reader to see it. All anchors of all
+readers are looked for in one pass, so a reader costs nothing on lines that are not its own; choose anchors that other
+programs do not print. A `FileReader` takes a whole file of another form (a trace, an event file, a state document).
+
+A `JsonReader` takes a JSON document whole, `JsonStream` reads one with bounds: how deep it nests and how long one text
+is, in one vectorized pass. A streaming parser keeps the path of where it is and the text that it is in, and so takes
+memory that a small hostile file can drive to gigabytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+from codecs import BOM_UTF8
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, ClassVar, Final
+
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import RecordColumns
+from receipts.ingest.source import CHUNK, Source, Stream
+
+FOLDERS: Final = ("frameworks", "witnesses", "memory")
+Spans = Mapping[str, tuple[int, int]]
+# States what plain settings by dotted name say; False, and nothing stated, where they are another program's.
+Configuration = Callable[[Reading, Mapping[str, Any]], bool]
+
+
+class LineReader:
+    """Reads one source's lines out of a log. One object a file.
+
+    ``line`` gets text without line end and ANSI codes (undecodable bytes are U+FFFD) and its number from 1. What
+    overwrites itself with carriage returns (progress bars) comes as several lines of one number. Return True to get
+    the next line too, whatever it holds (a block, a wrapped record); the reader must let go by itself.
+
+    ``companions`` are anchors of lines that other sources print and that this reader wants only while `follows` is
+    true, such as the step lines between the messages of a compiler.
+
+    A source of millions of like lines has `spans` and `many` too: the same records, many at once.
+    """
+
+    source: ClassVar[str]
+    anchors: ClassVar[tuple[bytes, ...]]
+    companions: ClassVar[tuple[bytes, ...]] = ()
+    follows: bool = True
+
+    def __init__(self) -> None:
+        self.reading = Reading(self.source)
+
+    def line(self, text: str, number: int) -> bool:
+        """Take one line; True asks for the next."""
+        raise NotImplementedError
+
+    def spans(self, text: str) -> Spans:
+        """Where the figures stand on a line that is one whole record of a step, by names of the reader's choice.
+
+        Nothing on any other line. What is between is the line's shape: words must be the same on another line for
+        it to be of this shape, numbers may differ. So a number that the reader looks at must have its span here.
+        """
+        return {}
+
+    def many(self, columns: RecordColumns) -> bool:
+        """Take records of a shape that `spans` described. False, and nothing taken, where one needs `line`.
+
+        What it leaves in the reading must be what `line` leaves for the same lines.
+        """
+        return False
+
+    def finish(self) -> Reading | None:
+        """The reading, or None where the anchors were a chance and nothing of this source is there."""
+        return self.reading if self.reading.records else None
+
+
+class FileReader:
+    """Reads a whole file of one form.
+
+    ``claims`` sees the first 64 KiB, decompressed; it must know the form by its content. ``read`` must keep memory
+    bounded whatever the file, raise nothing for broken content, and say in remarks what is missing.
+    """
+
+    source: ClassVar[str]
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether a file that begins with ``head`` is of this form."""
+        raise NotImplementedError
+
+    def read(self, source: Source) -> list[Reading]:
+        """What the file says; several readings where it holds several sources' records."""
+        raise NotImplementedError
+
+
+@cache
+def readers() -> tuple[type[LineReader | FileReader], ...]:
+    """Every class that a module's ``READERS`` names, in the order of modules and names."""
+    return tuple(item for name in FOLDERS for item in readers_in(name))
+
+
+@cache
+def readers_in(folder: str) -> tuple[type[LineReader | FileReader], ...]:
+    """The readers of one folder alone: none of the others is imported."""
+    return tuple(item for module in _modules(folder) for item in getattr(module, "READERS", ()))
+
+
+@cache
+def configurations() -> tuple[Configuration, ...]:
+    """Every function that a module's ``CONFIGURATIONS`` names."""
+    modules = (module for name in FOLDERS for module in _modules(name))
+    return tuple(item for module in modules for item in getattr(module, "CONFIGURATIONS", ()))
+
+
+@cache
+def line_readers() -> tuple[type[LineReader], ...]:
+    """Readers of lines."""
+    return tuple(item for item in readers() if issubclass(item, LineReader))
+
+
+@cache
+def file_readers() -> tuple[type[FileReader], ...]:
+    """Readers of whole files, in the order in which they may claim one."""
+    return tuple(item for item in readers() if issubclass(item, FileReader))
+
+
+@cache
+def _modules(folder: str) -> tuple[ModuleType, ...]:
+    """All modules of a folder of readers, in the order of their names."""
+    package = importlib.import_module(f"receipts.ingest.evidence.{folder}")
+    names = sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
+    return tuple(importlib.import_module(name) for name in names)
+
+
+def json_document(source: Source, reading: Reading, what: str) -> list[Any] | dict[str, Any] | None:
+    """The list or object; None, with a remark, where the file is broken or larger than ``what`` can be."""
+    content = source.document()
+    try:
+        document = None if content is None else json.loads(content)
+    except (ValueError, RecursionError) as error:
+        reading.remark("broken", f"no JSON document: {error!s:.100}")
+        return None
+    if isinstance(document, list | dict):
+        return document
+    reading.remark("broken", f"larger than {what} can be; not read")
+    return None
+
+
+class JsonReader(FileReader):
+    """Reads a JSON document as a whole; ``what`` it is, for people. An object of this form has all of ``marks``."""
+
+    what: ClassVar[str]
+    marks: ClassVar[tuple[bytes, ...]] = ()
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        """Whether it begins as a JSON object, and every mark is in it."""
+        return head.lstrip(BOM_UTF8 + b" \t\r\n")[:1] == b"{" and all(mark in head for mark in cls.marks)
+
+    def read(self, source: Source) -> list[Reading]:
+        """One reading, if anything is known; a document that is broken or too large says so in a remark."""
+        reading = Reading(self.source)
+        document = json_document(source, reading, self.what)
+        if isinstance(document, dict):
+            self.take(reading, document)
+        elif document is not None:
+            self.listed(reading, document)
+        return [reading] if reading.records or reading.remarks or reading.complete else []
+
+    def take(self, reading: Reading, document: dict[str, Any]) -> None:
+        """Put into the reading what the object says."""
+        raise NotImplementedError
+
+    def listed(self, reading: Reading, rows: list[Any]) -> None:
+        """Put into the reading what a list says: nothing, of most forms."""
+
+
+MAX_DEPTH: Final = 256  # a trace nests six levels deep
+MAX_TEXT: Final = 16 << 20  # bytes; the longest honest text is a stack of some kilobytes
+_OTHERS: Final = bytes(set(range(256)) - set(b'"[]{}'))
+_QUOTE, _CASE = ord('"'), 0xDF  # without the case bit `{` is `[`, and `}` is `]`
+
+
+class JsonStream:
+    """A document as a parser reads it. It ends where the file breaks off or leaves its bounds: `Source.broken`."""
+
+    def __init__(self, stream: Stream, source: Source) -> None:
+        self._stream = stream
+        self.source = source
+        self._bounds = JsonBounds()
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        block = self.source.block(self._stream, size)
+        try:
+            self._bounds.check(block)
+        except ValueError as error:
+            self.source.broken = str(error)
+            return b""
+        self.source.bytes_read += len(block)
+        return block
+
+
+class JsonBounds:
+    """Follows a document block by block."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._inside = 0  # 1 within a text
+        self._text = 0
+        self._escape = b""
+
+    def check(self, block: bytes) -> None:
+        """Follow the next block.
+
+        Raises:
+            ValueError: the document nests deeper than `MAX_DEPTH`, or a text is longer than `MAX_TEXT` bytes.
+        """
+        import numpy as np
+
+        plain = self._without_escapes(block)
+        signs = np.frombuffer(plain.translate(None, _OTHERS), np.uint8)
+        quotes = signs == _QUOTE
+        outside = (np.cumsum(quotes) + self._inside) & 1 == 0
+        brackets = signs & _CASE
+        steps = ((brackets == ord("[")) & outside).astype(np.int32) - ((brackets == ord("]")) & outside)
+        depths = self._depth + np.cumsum(steps)
+        if len(depths) and int(depths.max()) > MAX_DEPTH:
+            raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
+        last = plain.rfind(b'"')
+        self._text = len(plain) - last - 1 if last >= 0 else self._text + len(plain)
+        self._inside = (self._inside + int(quotes.sum())) & 1
+        self._depth = int(depths[-1]) if len(depths) else self._depth
+        if self._inside and self._text > MAX_TEXT:
+            raise ValueError(f"a text in it is longer than {MAX_TEXT >> 20} MiB")
+
+    def _without_escapes(self, block: bytes) -> bytes:
+        if self._escape or b"\\" in block:
+            block = self._escape + block
+            odd = (len(block) - len(block.rstrip(b"\\"))) % 2
+            self._escape = b"\\" if odd else b""
+            block = block[: len(block) - odd].replace(b"\\\\", b"").replace(b'\\"', b"")
+        return block
