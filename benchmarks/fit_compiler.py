@@ -38,10 +38,10 @@ sys.path[:] = [
 
 from fit_shapes import shapes
 
-from receipts.ingest.evidence.memory.xla_oom import failures
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.fit import estimate, setup_of
 from receipts.questions.plan import plan_of
+from receipts.readers.oom.xla import failures
 
 RECORD = HERE / "fit_compiler.json"
 GIB = 2**30

@@ -273,13 +273,13 @@ def _only(text: str) -> Launch | None:
     for name, value in assigned.items():  # TP=${TP:-4}
         assigned[name] = re.sub(rf"\$\{{{name}:?-([^}}]*)\}}", r"\1", value)
     launches: dict[str | None, Launch] = {}
-    for number, row in _rows(text):
+    for start, row in _rows(text):
         whole = _BLANK.sub(r"'\g<0>'", _replaced(row, assigned) if "$" in row else row)
         if _starts(whole):
             line = parse(whole)
             kept = launches.get(line.program)
             if kept is None or len(line.options) > len(kept.line.options):
-                launches[line.program] = Launch(line, redact(whole.strip())[:_MAX_LINE], Place(number))
+                launches[line.program] = Launch(line, redact(whole.strip())[:_MAX_LINE], Place(start))
     several = list(launches.values())
     # A script prepares with others what one launcher starts, or one Python program.
     for better in (lambda launch: launch.line.launcher, lambda launch: not str(launch.line.program).endswith(".sh")):
@@ -291,8 +291,8 @@ def _rows(text: str) -> list[tuple[int, str]]:
     """Lines joined where a backslash joins them, each with the number of its first."""
     rows: list[tuple[int, str]] = []
     held, start = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        held, start = (f"{held} {line}", start) if held else (line, number)
+    for place, line in enumerate(text.splitlines(), 1):
+        held, start = (f"{held} {line}", start) if held else (line, place)
         if held.rstrip().endswith("\\"):
             held = held.rstrip()[:-1]
         else:

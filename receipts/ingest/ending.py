@@ -84,7 +84,7 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
 
 def failure_in(text: bytes) -> AllocationFailure | None:
     """The failed allocation that began what a text tells; None where it tells of none."""
-    kinds = [kind for kind in readers_in("memory") if issubclass(kind, LineReader)]
+    kinds = [kind for kind in readers_in("oom") if issubclass(kind, LineReader)]
     scanned = scan([text.rstrip(b"\n") + b"\n"], kinds)
     return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
 

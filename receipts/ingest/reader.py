@@ -17,14 +17,13 @@ import pkgutil
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from functools import cache
-from types import ModuleType
 from typing import Any, ClassVar, Final
 
+from receipts.ingest import vocabulary
 from receipts.ingest.reading import Reading
 from receipts.ingest.record import RecordColumns
 from receipts.ingest.source import CHUNK, Source, Stream
 
-FOLDERS: Final = ("frameworks", "witnesses", "memory")
 Spans = Mapping[str, tuple[int, int]]
 # States what plain settings by dotted name say; False, and nothing stated, where they are another program's.
 Configuration = Callable[[Reading, Mapping[str, Any]], bool]
@@ -97,26 +96,34 @@ class FileReader:
 @cache
 def readers() -> tuple[type[LineReader | FileReader], ...]:
     """Every class that a module's ``READERS`` names, in the order of modules and names."""
-    return tuple(item for name in FOLDERS for item in readers_in(name))
+    return tuple(item for name in vocabulary.producers() for item in _listed(name, "READERS"))
 
 
 @cache
 def readers_in(folder: str) -> tuple[type[LineReader | FileReader], ...]:
-    """The readers of one folder alone: none of the others is imported."""
-    return tuple(item for module in _modules(folder) for item in getattr(module, "READERS", ()))
+    """The readers of one folder of `receipts.readers` alone: no other is imported. None where there is no such folder.
+
+    So a verb that needs one producer's readers starts without the rest.
+    """
+    name = f"{vocabulary.GROUP}.{folder}"
+    return _listed(name, "READERS") if name in vocabulary.producers() else ()
 
 
 @cache
 def configurations() -> tuple[Configuration, ...]:
     """Every function that a module's ``CONFIGURATIONS`` names."""
-    modules = (module for name in FOLDERS for module in _modules(name))
-    return tuple(item for module in modules for item in getattr(module, "CONFIGURATIONS", ()))
+    return tuple(item for name in vocabulary.producers() for item in _listed(name, "CONFIGURATIONS"))
 
 
 @cache
 def line_readers() -> tuple[type[LineReader], ...]:
-    """Readers of lines."""
-    return tuple(item for item in readers() if issubclass(item, LineReader))
+    """Readers of lines, in the order of their readings in a receipt; those without a place in it are last."""
+    places = vocabulary.order()
+
+    def place(kind: type[LineReader]) -> int:
+        return places.get(f"{kind.source}:{kind.__name__}", places.get(kind.source, len(places)))
+
+    return tuple(sorted((item for item in readers() if issubclass(item, LineReader)), key=place))
 
 
 @cache
@@ -125,12 +132,11 @@ def file_readers() -> tuple[type[FileReader], ...]:
     return tuple(item for item in readers() if issubclass(item, FileReader))
 
 
-@cache
-def _modules(folder: str) -> tuple[ModuleType, ...]:
-    """All modules of a folder of readers, in the order of their names."""
-    package = importlib.import_module(f"receipts.ingest.evidence.{folder}")
-    names = sorted(item.name for item in pkgutil.walk_packages(package.__path__, f"{package.__name__}."))
-    return tuple(importlib.import_module(name) for name in names)
+def _listed(package: str, name: str) -> tuple[Any, ...]:
+    """What the modules of a package list under a name, in the order of the modules' names."""
+    walked = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+    modules = sorted(item.name for item in walked)
+    return tuple(item for module in modules for item in getattr(importlib.import_module(module), name, ()))
 
 
 def json_document(source: Source, reading: Reading, what: str) -> list[Any] | dict[str, Any] | None:

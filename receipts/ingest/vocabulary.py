@@ -8,13 +8,21 @@ of its producer below ``receipts/readers``, or, without a producer, in ``receipt
 
 from __future__ import annotations
 
+import importlib.util
+import pkgutil
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+GROUP: Final = "receipts.readers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +34,44 @@ class Label:
 
 
 @cache
+def producers() -> tuple[str, ...]:
+    """The packages of readers: the folders of `receipts.readers`, and what other distributions name in that group."""
+    spec = importlib.util.find_spec(GROUP)
+    places = spec.submodule_search_locations if spec is not None else None
+    own = sorted(item.name for item in pkgutil.iter_modules(places, f"{GROUP}.") if item.ispkg) if places else []
+    return (*own, *sorted(point.value for point in entry_points(group=GROUP)))
+
+
+@cache
+def order() -> Mapping[str, int]:
+    """The place of a line reader's readings among those of a file, by its source, or by its source and its class."""
+    spec = importlib.util.find_spec(GROUP)
+    place = resources.files(GROUP) / "order.toml" if spec is not None else None
+    if place is None or not place.is_file():
+        return MappingProxyType({})
+    sources: list[str] = tomllib.loads(place.read_text(encoding="utf-8"))["sources"]
+    return MappingProxyType({source: at for at, source in enumerate(sources)})
+
+
+@cache
+def _places() -> Mapping[str, Traversable]:
+    """Where each table lies: with its reader, or, where several readers share it, with the engine."""
+    places: dict[str, Traversable] = {}
+    for folder in (resources.files("receipts.ingest") / "tables", *map(resources.files, producers())):
+        for place in folder.iterdir():
+            if not place.name.endswith(".toml"):
+                continue
+            name = place.name.removesuffix(".toml")
+            if name in places:
+                raise ValueError(f"two tables are called {name}: {places[name]} and {place}")
+            places[name] = place
+    return MappingProxyType(places)
+
+
+@cache
 def table(framework: str) -> Mapping[str, Any]:
     """The file of one framework as it is written."""
-    text = resources.files(__name__).joinpath(f"{framework}.toml").read_text(encoding="utf-8")
-    return MappingProxyType(tomllib.loads(text))
+    return MappingProxyType(tomllib.loads(_places()[framework].read_text(encoding="utf-8")))
 
 
 def anchors(framework: str) -> tuple[bytes, ...]:
@@ -39,9 +81,8 @@ def anchors(framework: str) -> tuple[bytes, ...]:
 
 @cache
 def tables() -> tuple[str, ...]:
-    """The frameworks that have a table."""
-    names = sorted(place.name for place in resources.files(__name__).iterdir() if place.name.endswith(".toml"))
-    return tuple(item.removesuffix(".toml") for item in names)
+    """The frameworks that have a table, by name."""
+    return tuple(sorted(_places()))
 
 
 @cache

@@ -12,9 +12,9 @@ from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.axes.lane import Coupling, Lane
 from receipts.ingest.assembly import Ingested, assemble
 from receipts.ingest.draft import Options
-from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
 from receipts.ingest.reading import Reading, Timing
 from receipts.ingest.scan import scan
+from receipts.readers.maxtext.log import MaxText
 
 LANE = Lane(
     name="mine",

@@ -9,9 +9,9 @@ import pytest
 from receipts.emit.facts import StatedFacts
 from receipts.emit.megatron_rules import names
 from receipts.ingest.assembly import assemble
+from receipts.ingest.cuda_kernels import classify
 from receipts.ingest.draft import Options
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.evidence.witnesses.kernels import classify
 from receipts.ingest.reading import Reading
 from receipts.receipt.dtypes import DTYPES, spellings
 from receipts.receipt.route import NAMES, OVERLAPS_OF_KERNELS, SPELLINGS, answers, parts, permitted, spelled

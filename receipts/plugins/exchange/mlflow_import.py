@@ -22,13 +22,13 @@ from urllib.parse import urlencode, urlsplit
 import yaml
 
 from receipts.base.errors import Problem, Unreachable, UsageError
+from receipts.ingest import tracker
 from receipts.ingest.assembly import assemble, pretty
 from receipts.ingest.draft import LaneOptions, Options
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.evidence.frameworks.tensorboard.metrics import NamedMetrics
-from receipts.ingest.evidence.frameworks.wandb import configuration
 from receipts.ingest.leaves import read_setting
 from receipts.ingest.reading import Reading
+from receipts.ingest.tracker import NamedMetrics
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
 
@@ -258,7 +258,7 @@ def _reading(run: TrackedRun, began: str) -> Reading:
             reading.state(path, value, record="params")
         elif not name.endswith(_DETAILS):
             others[name] = text
-    if others and not configuration.state(reading, others, "params"):
+    if others and not tracker.state_settings(reading, others, "params"):
         reading.remark("note", f"parameters of no framework that is known: {', '.join(sorted(others)[:20])}")
     metrics = NamedMetrics(reading)
     # An export counts steps from 1, and keeps figures of the whole launch at 0.

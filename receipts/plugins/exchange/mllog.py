@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.ingest.evidence.frameworks.mlperf.settings import COUNTS, EVALUATED, KEPT, NOTE, TEXTS
+from receipts.readers.mlperf.records import COUNTS, EVALUATED, KEPT, NOTE, TEXTS
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed

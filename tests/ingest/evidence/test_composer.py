@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.loops.log import reader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.loops.loop import reader
 
 
 def batch(number: int, *metrics: str, epoch: str = "", prefix: str = "") -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.witnesses.cuda_graphs import CudaGraphsReader
-from receipts.ingest.evidence.witnesses.fallback_hints import FallbackHintsReader
-from receipts.ingest.evidence.witnesses.path_counters import PathCountersReader
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.megatron.cuda_graphs import CudaGraphsReader
+from receipts.readers.script.counters import PathCountersReader
+from receipts.readers.torch.fallbacks import FallbackHintsReader
 
 
 def readings(kind: type[LineReader], *lines: str) -> list[Reading]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.classify import OomFigures, classify
-from receipts.ingest.evidence.memory.oom import OomReader
 from receipts.ingest.reading import AllocationFailure, Place, Reading, first_cause
 from receipts.ingest.scan import scan
+from receipts.readers.oom.cuda import OomFigures, classify
+from receipts.readers.oom.report import OomReader
 
 GIB = 1 << 30
 MIB = 1 << 20

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import read as file_evidence
-from receipts.ingest.evidence.frameworks.deepspeed.log import DeepSpeed
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.deepspeed.log import DeepSpeed
 
 LOG = "[2024-03-02 04:05:06,789] [INFO] [logging.py:96:log_dist] [Rank 0] "
 TIMER = "[2024-03-02 04:05:06,790] [INFO] [timer.py:260:stop] "

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.frameworks.dllogger.log import DLLogger
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.nvidia.dllogger import DLLogger
 
 
 def line(step: Any, data: dict[str, Any]) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.torch.dynamo import DynamoReader
 
 SAMPLES = Path(__file__).parent / "samples"
 HEAD = "V0101 10:00:00.000000 77 torch/_dynamo/guards.py:5000] "

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.hf_trainer.log import HfTrainer
-from receipts.ingest.evidence.frameworks.hf_trainer.state import TrainerState
 from receipts.ingest.literals import literal
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.ingest.source import Source
+from receipts.readers.hf.trainer import HfTrainer, TrainerState
 
 BANNER = (
     "***** Running training *****\n"

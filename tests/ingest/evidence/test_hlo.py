@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from receipts.ingest.evidence.witnesses.hlo import Hlo
-from receipts.ingest.evidence.witnesses.hlo_kernels import attention
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.xla.hlo import Hlo
+from receipts.readers.xla.operations import attention
 
 HEAD = "HloModule jit_train_step, is_scheduled=true, entry_computation_layout={(f32[8]{0})->f32[8]{0}}"
 

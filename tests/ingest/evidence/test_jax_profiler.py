@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.witnesses.jax_profiler import JaxProfiler
-from receipts.ingest.evidence.witnesses.xplane import Xplane
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
+from receipts.readers.xla.profile import JaxProfiler, Xplane
 
 HOST, DEVICE = 1, 2
 

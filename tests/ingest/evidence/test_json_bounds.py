@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.ingest import reader
-from receipts.ingest.evidence.witnesses import nsys_database
-from receipts.ingest.evidence.witnesses.jax_profiler import JaxProfiler
-from receipts.ingest.evidence.witnesses.torch_trace import TorchTraceReader
 from receipts.ingest.reader import MAX_DEPTH, FileReader, JsonBounds
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
+from receipts.readers.nvidia import nsys
+from receipts.readers.torch.trace import TorchTraceReader
+from receipts.readers.xla.profile import JaxProfiler
 
 DEEP = b'{"traceEvents": [' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"]}"
 TEXTS = st.text('a"\\[{]}\u00e9', max_size=4)
@@ -77,7 +77,7 @@ def test_a_trace_that_nests_without_end_is_broken_and_read_as_far_as_it_goes(
 
 
 def test_a_database_with_a_huge_text_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nsys_database, "MAX_TEXT", 1000)
+    monkeypatch.setattr(nsys, "MAX_TEXT", 1000)
     path = tmp_path / "report.sqlite"
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
@@ -86,5 +86,5 @@ def test_a_database_with_a_huge_text_is_not_read(tmp_path: Path, monkeypatch: py
         database.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 0, 10)")
     database.close()
     reading = Reading("nsys")
-    nsys_database.read_database(reading, Source(path, path.name))
+    nsys.read_database(reading, Source(path, path.name))
     assert any("too big" in remark.text for remark in reading.remarks)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from receipts.ingest.cuda_kernels import classify
+from receipts.ingest.device_profile import Histogram
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.witnesses.kernels import classify
-from receipts.ingest.evidence.witnesses.kernels_histogram import Histogram
-from receipts.ingest.evidence.witnesses.key_averages import KeyAveragesReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.torch.profiler import KeyAveragesReader
 
 SAMPLES = Path(__file__).parent / "samples"
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.llm_c.log import LlmC
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.llm_c.log import LlmC
 
 
 def read(text: str) -> Reading:

@@ -9,11 +9,11 @@ import pytest
 
 from receipts.ingest import vocabulary
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.frameworks.loops.log import READERS
 from receipts.ingest.reader import line_readers
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.ingest.steps import FIELDS
+from receipts.readers.loops.loop import READERS
 
 GIB: Final = 2**30
 PEAKS: Final = ("peak_bytes", "peak_reserved_bytes")

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.maxtext.log import MaxText
-from receipts.ingest.evidence.frameworks.maxtext.metrics import MaxTextMetrics
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.maxtext.log import MaxText, MaxTextMetrics
 
 
 def log(*lines: str) -> Reading:

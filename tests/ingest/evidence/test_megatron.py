@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import DEFECT, scan
+from receipts.readers.megatron.log import Megatron
 
 
 def read(text: str) -> Reading:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.megatron.log import Megatron
 
 
 def dump(arguments: dict[str, str], prefix: str = "", column: int = 48) -> str:

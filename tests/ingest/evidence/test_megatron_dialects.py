@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.megatron.log import Megatron
 
 END = " number of skipped iterations:   0 | number of nan iterations:   0 |"
 

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
-from receipts.ingest.evidence.frameworks.megatron.golden import Golden
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
+from receipts.readers.megatron.golden import Golden
 
 
 def read(folder: Path, found: Any) -> Reading:

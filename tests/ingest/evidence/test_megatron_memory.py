@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.megatron.log import Megatron
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.megatron.log import Megatron
 
 ROW = (
     "(after 2 iterations) memory (MB) | allocated: 100.5 | max allocated: 200.25 | reserved: 300.0"

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from receipts.ingest.evidence.memory.memory_info import MemoryInfoReader
-from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import MemoryRow, Reading
 from receipts.ingest.scan import scan
+from receipts.readers.torch.memory import TorchMemoryReader
+from receipts.readers.xla.memory import MemoryInfoReader
 
 STATS = {"num_allocs": 3, "bytes_in_use": 10, "peak_bytes_in_use": 20, "bytes_limit": 100, "bytes_reserved": 0}
 

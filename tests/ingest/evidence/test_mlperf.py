@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.mlperf.log import Mlperf
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import DEFECT, scan
+from receipts.readers.mlperf.log import Mlperf
 
 
 def record(key: str, value: Any = None, at: int = 0, **metadata: Any) -> str:

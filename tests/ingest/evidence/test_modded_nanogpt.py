@@ -6,11 +6,10 @@ import hashlib
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.loops.log import reader
-from receipts.ingest.evidence.frameworks.modded_nanogpt.log import ModdedNanogpt
-from receipts.ingest.evidence.frameworks.modded_nanogpt.program import PrintedProgram
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.loops.loop import reader
+from receipts.readers.modded_nanogpt.log import ModdedNanogpt, PrintedProgram
 
 LOOPS = [reader("pytorch_loop"), reader("llama2_c")]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.witnesses.moe_routing import MoeRoutingReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.script.counters import MoeRoutingReader
 
 
 def readings(*lines: str) -> list[Reading]:

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.nanotron.log import Nanotron
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.nanotron.log import Nanotron
 
 PREFIX = "07/08/2024 09:10:11 [INFO|DP=0|PP=0|TP=0|node-1]: "
 NEW = "\x1b[2;3m04/12 10:00:00 [INFO|DP=0|node-1]\x1b[0m: "

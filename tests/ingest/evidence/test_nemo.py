@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.nemo.log import Nemo
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import DEFECT, scan
+from receipts.readers.megatron.nemo import Nemo
 
 
 def read(text: str) -> Reading:

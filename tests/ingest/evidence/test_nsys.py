@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.witnesses.nsys import NsysDatabaseReader, NsysStatsReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.nvidia.nsys import NsysDatabaseReader, NsysStatsReader
 
 ENGINE = "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(float *)"
 CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_1x1x1_kernel0_0"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.nvidia_smi import NvidiaSmiReader
-from receipts.ingest.evidence.memory.torch_memory import TorchMemoryReader
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.nvidia.smi import NvidiaSmiReader
+from receipts.readers.torch.memory import TorchMemoryReader
 
 MIB = 1 << 20
 TABLE = """\

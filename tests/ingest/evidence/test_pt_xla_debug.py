@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from late_compiles import late
-from receipts.ingest.evidence.witnesses.pt_xla_debug import PtXlaDebug
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.xla.debug import PtXlaDebug
 
 RULE = "=" * 80
 SYNC = "user torch_xla.sync"

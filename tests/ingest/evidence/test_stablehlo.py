@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from receipts.ingest.evidence.witnesses.stablehlo import Stablehlo
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.xla.hlo import Stablehlo
 
 HEAD = "module @jit_train_step attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {\n"
 CALL = '    %1 = stablehlo.custom_call @tpu_custom_call(%a) {kernel_name = "splash_mha_fwd"} : (t) -> t\n'

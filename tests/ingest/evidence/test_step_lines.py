@@ -7,12 +7,12 @@ import json
 import pytest
 
 from late_compiles import late
-from receipts.ingest.evidence.frameworks.loops.log import reader
-from receipts.ingest.evidence.witnesses.dynamo import DynamoReader
-from receipts.ingest.evidence.witnesses.jax_compiles import JaxCompiles
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.ingest.steps import STEP_ANCHORS, step_of
+from receipts.readers.jax.compiles import JaxCompiles
+from receipts.readers.loops.loop import reader
+from receipts.readers.torch.dynamo import DynamoReader
 
 FORMS = [
     "completed step: {}, seconds: 0.5",

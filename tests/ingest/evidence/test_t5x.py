@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.t5x.log import T5X
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.t5x.log import T5X
 
 PREFIX = "I0303 04:05:06.070809 139636568140672 logging_writer.py:48] "
 

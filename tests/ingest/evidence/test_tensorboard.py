@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from receipts.ingest.evidence import FileEvidence, read
-from receipts.ingest.evidence.frameworks.tensorboard.events import TensorBoard
 from receipts.ingest.protobuf import masked_crc32c
 from receipts.ingest.reading import Reading
+from receipts.readers.tensorboard.events import TensorBoard
 
 SAMPLES = Path(__file__).parent / "samples"
 

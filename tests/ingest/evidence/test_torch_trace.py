@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from receipts.ingest.device_profile import Timeline
 from receipts.ingest.evidence import read
-from receipts.ingest.evidence.witnesses.torch_trace import TorchTraceReader
-from receipts.ingest.evidence.witnesses.torch_trace_timeline import Timeline
 from receipts.ingest.reading import Reading
+from receipts.readers.torch.trace import TorchTraceReader
 
 SAMPLE = Path(__file__).parent / "samples" / "torch_trace_flash.json.gz"
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -174,7 +174,7 @@ def test_traces_of_other_programs_are_left_to_others(head: bytes) -> None:
 
 
 def test_a_timeline_that_cannot_keep_all_kernels_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("receipts.ingest.evidence.witnesses.torch_trace_timeline.MAX_SPANS", 1)
+    monkeypatch.setattr("receipts.ingest.device_profile.MAX_SPANS", 1)
     timeline = Timeline()
     for at in range(3):
         timeline.add(0, float(at), 1.0, communicates=True)

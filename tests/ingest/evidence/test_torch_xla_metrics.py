@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from late_compiles import late
-from receipts.ingest.evidence.witnesses.torch_xla_metrics import TorchXlaMetrics, seconds
-from receipts.ingest.evidence.witnesses.torch_xla_metrics_json import TorchXlaMetricsJson
 from receipts.ingest.literals import size
 from receipts.ingest.reading import Reading, Report, Timing
 from receipts.ingest.scan import scan
 from receipts.ingest.source import Source
+from receipts.readers.xla.metrics import TorchXlaMetrics, TorchXlaMetricsJson, seconds
 
 TAIL = (
     "  ValueRate: 011ms200.000us / second\n  Rate: 3.5 / second\n  Percentiles: 1%=001ms002.000us; 99%=002ms003.000us\n"

@@ -6,10 +6,10 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.loops.log import reader
-from receipts.ingest.evidence.frameworks.torch_xla_script.log import TorchXlaScript
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.loops.loop import reader
+from receipts.readers.xla.script import TorchXlaScript
 
 
 def script(*lines: str) -> Reading:

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from receipts.ingest.evidence.frameworks.torchtitan.log import Torchtitan
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.torchtitan.log import Torchtitan
 
 PREFIX = "[titan] 2026-01-05 10:11:12,345 - root - INFO - "
 MESH = PREFIX + "Building device mesh with parallelism: pp=1, dp_replicate=2, dp_shard=4, cp=1, tp=2, ep=1\n"

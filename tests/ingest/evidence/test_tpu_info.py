@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.tpu_info import TpuInfoReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.xla.memory import TpuInfoReader
 
 GIB = 1 << 30
 

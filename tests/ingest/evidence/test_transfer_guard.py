@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from receipts.ingest.evidence.witnesses.transfer_guard import TransferGuard
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.jax.runtime import TransferGuard
 
 
 def guard(direction: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.witnesses.transformer_engine import TransformerEngineReader
 from receipts.ingest.literals import Brackets, literal
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
+from receipts.readers.nvidia.transformer_engine import TransformerEngineReader
 
 CONFIG = (
     "Running with config={'transformer_engine_version': '2.11.0+abc', 'compute_capability': 'sm90', "

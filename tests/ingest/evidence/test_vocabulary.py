@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -13,25 +12,25 @@ import pytest
 
 from receipts.emit.contract import contract
 from receipts.emit.probes import megatron as probe
-from receipts.ingest import vocabulary
-from receipts.ingest.evidence.frameworks.megatron import configuration
+from receipts.ingest import megatron, vocabulary
+from receipts.ingest.reader import line_readers
 from receipts.ingest.reading import Reading
 from receipts.ingest.steps import FIELDS
 
 if TYPE_CHECKING:
     from receipts.emit.probing import ProbeOutput
 
-FOLDER = Path(vocabulary.__file__).parent
-TABLES = sorted(place.stem for place in FOLDER.glob("*.toml"))
+SCHEMA = Path(vocabulary.__file__).with_name("tables") / "schema.json"
+TABLES = vocabulary.tables()
 
 
 def table(name: str) -> dict[str, Any]:
-    return tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return dict(vocabulary.table(name))
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_follows_the_schema(name: str) -> None:
-    schema = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(table(name), schema)
 
@@ -58,7 +57,7 @@ def test_the_recorder_and_the_reader_of_logs_state_the_same_leaves_of_the_same_a
     given |= {"optimizer": "adam", "lr": 0.5, "num_experts": 8, "hybrid_layer_pattern": "M*", "spec": "a"}
     given |= {"use_distributed_optimizer": True, "attention_backend": "fused", "transformer_impl": "transformer_engine"}
     reading = Reading("megatron")
-    configuration.state(reading, {name: (str(value), 1) for name, value in given.items()})
+    megatron.state_arguments(reading, {name: (str(value), 1) for name, value in given.items()})
     recorded: dict[str, Any] = {}
     probe.state(cast("ProbeOutput", _Stated(recorded)), probe.MegatronArguments(types.SimpleNamespace(**given)))
     logged = {path: stated.value for path, stated in reading.stated.items()}
@@ -88,3 +87,8 @@ class _Stated:
 def test_a_statement_is_of_a_leaf_of_the_receipt(name: str) -> None:
     paths = {path for path in table(name)["statements"] if not path.startswith(("features.", "wheels."))}
     assert paths <= contract().leaves.keys()
+
+
+def test_the_order_of_readings_names_line_readers_alone() -> None:
+    known = {kind.source for kind in line_readers()} | {f"{kind.source}:{kind.__name__}" for kind in line_readers()}
+    assert set(vocabulary.order()) <= known

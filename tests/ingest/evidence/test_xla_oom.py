@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.ingest.evidence.memory.oom import OomReader
 from receipts.ingest.reading import AllocationFailure, Reading
 from receipts.ingest.scan import scan
+from receipts.readers.oom.report import OomReader
 
 GIB = 1 << 30
 MIB = 1 << 20

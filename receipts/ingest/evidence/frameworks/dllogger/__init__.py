@@ -1,1 +1,0 @@
-"""DLLogger, in which NVIDIA's examples and recipes write."""

@@ -1,1 +1,0 @@
-"""The Hugging Face Trainer: its console, its tables, trainer_state.json."""

@@ -1,1 +1,0 @@
-"""llm.c and its PyTorch twin."""

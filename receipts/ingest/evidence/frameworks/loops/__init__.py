@@ -1,1 +1,0 @@
-"""Training loops whose lines a table describes, without a program."""

@@ -1,1 +1,0 @@
-"""MaxText: its log, its metrics file, and tables that people make of them."""

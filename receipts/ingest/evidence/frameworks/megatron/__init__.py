@@ -1,1 +1,0 @@
-"""Megatron-LM, Megatron-Bridge, Megatron-DeepSpeed, and the golden values of their tests."""

@@ -1,1 +1,0 @@
-"""MLPerf Training's logging."""

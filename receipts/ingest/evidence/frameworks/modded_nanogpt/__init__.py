@@ -1,1 +1,0 @@
-"""modded-nanogpt's records and its forks."""

@@ -1,1 +1,0 @@
-"""Settings of the environment: launch scripts and files of assignments."""

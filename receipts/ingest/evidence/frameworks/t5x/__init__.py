@@ -1,1 +1,0 @@
-"""T5X, and other programs that log through CLU."""

@@ -1,1 +1,0 @@
-"""Event files of TensorBoard, and the names that frameworks log to trackers."""

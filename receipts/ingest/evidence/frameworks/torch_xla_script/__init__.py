@@ -1,1 +1,0 @@
-"""Scripts that come with torch_xla, and torchprime."""

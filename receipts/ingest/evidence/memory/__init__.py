@@ -1,3 +1,0 @@
-"""Readers of memory figures and of failed allocations."""
-
-from __future__ import annotations

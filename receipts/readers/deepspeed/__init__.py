@@ -1,0 +1,1 @@
+"""DeepSpeed: console logs, reports, configuration."""

@@ -1,0 +1,1 @@
+"""Hugging Face Trainer: consoles and trainer_state.json."""

@@ -1,0 +1,1 @@
+"""JAX: its compile log, monitoring events and transfer guard."""

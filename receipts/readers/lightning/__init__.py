@@ -1,0 +1,1 @@
+"""Lightning: CSVLogger and console."""

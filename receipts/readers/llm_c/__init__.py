@@ -1,0 +1,1 @@
+"""llm.c: console and main.log."""

@@ -1,0 +1,1 @@
+"""Training loops that need no program: one table describes each."""

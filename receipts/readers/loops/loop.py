@@ -1,0 +1,155 @@
+"""Training loops that need no program: the ``record`` of a table beside this file describes the line.
+
+A record is a line with cells (``loss: 2.5 | tps 9000``), or a head with the step and a line below it for each metric.
+Tables of other folders may have a ``record``, too (`lightning.toml`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, ClassVar, Final
+
+from receipts.ingest import vocabulary
+from receipts.ingest.arguments import Settings
+from receipts.ingest.literals import FIGURE
+from receipts.ingest.literals import number as parse
+from receipts.ingest.reading import Reading
+from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record_reader import STEP, RecordReader
+
+_CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
+_METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
+_MAX_METRICS: Final = 2000
+
+
+class LoopLog(RecordReader):
+    """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
+
+    ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
+    the steps, what a chip needed at most. ``starts_fresh``: its first record is a process's first.
+    ``remarks`` are what contradicts the figures of a record that is like a pattern.
+    """
+
+    mean: ClassVar[bool]
+    window: ClassVar[int]
+    memory: ClassVar[re.Pattern[str] | None]
+    starts_fresh: ClassVar[bool]
+    remarks: ClassVar[Mapping[str, str]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fresh = self.starts_fresh
+
+    def rows(self, rows: RecordRows) -> None:
+        """Take records, with what is to be said of the first one."""
+        for pattern, text in self.remarks.items():
+            if re.search(pattern, rows.text):
+                self.reading.remark("contradiction", text, rows.lines[0])
+        if "of" in rows.counts:  # a bar of an epoch
+            counts = zip(rows.steps, rows.counts["epoch"], rows.counts["of"], strict=True)
+            rows.steps = [epoch * of + step for step, epoch, of in counts]
+        self.put(rows)
+
+    def other(self, text: str, number: int) -> None:
+        """Take the line of memory; without a step the reading is none, and nor is it."""
+        match = self.memory.search(text) if self.memory else None
+        if match and (known := self.label(match["label"])) and (size := self.parse(match["word"])):
+            self.peaks.keep(known.field, size / known.divisor, number)
+
+    def finish(self) -> Reading | None:
+        """The reading; how many steps a record averages over follows from the steps that have one."""
+        reading = super().finish()
+        if reading is not None and self.mean:
+            gaps = Counter(after - before for before, after in pairwise(reading.steps.numbers()))
+            reading.steps.interval = gaps.most_common(1)[0][0] if gaps else None
+        if reading is not None and self.window and any(reading.steps.column("step_seconds")):
+            reading.steps.interval = self.window
+            reading.remark("note", f"rates are means over a window of {self.window} batches unless set otherwise")
+        return reading
+
+
+class BlockLoop(LoopLog):
+    """Reads heads, whose group is ``step``, and a line for each metric below one: ``label`` and ``word``.
+
+    ``apart``: other lines stand between the metrics, so that a record ends at the next head.
+    """
+
+    forms = ()
+    head: ClassVar[re.Pattern[str]]
+    metric: ClassVar[re.Pattern[str]]
+    settings: ClassVar[Settings]
+    apart: ClassVar[bool]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._head: int | None = None
+        self._begun = self._metrics = 0
+        self._figures: dict[str, float] = {}
+
+    def inside(self) -> bool:
+        """Whether the metrics of a step go on below."""
+        return self._head is not None and not self.apart
+
+    def other(self, text: str, number: int) -> None:
+        """Take a head, or a metric on its line or below it; any other line ends the record."""
+        head = self.head.search(text)
+        if head:
+            self._end()
+            self._head, self._begun = int(head[STEP]), number
+        if self._head is None:
+            return
+        if (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
+            self._metrics += 1
+            label, value = match["label"], parse(match["word"])
+            if value is not None and (known := self.label(label)) is not None:
+                self._figures.setdefault(known.field, value / known.divisor)
+            elif stated := self.settings.read(label, match["word"]):
+                self.reading.state(*stated, f"{label}: {stated[1]}", number)
+        elif not (head or self.apart):
+            self._end()
+
+    def finish(self) -> Reading | None:
+        """The reading, with the last record."""
+        self._end()
+        return super().finish()
+
+    def _end(self) -> None:
+        """Take one record; the size of a batch follows from the samples and the batches before it."""
+        step, figures = self._head, self._figures
+        self._head, self._figures, self._metrics = None, {}, 0
+        before, samples = figures.get("batches", 0.0), figures.get("samples", 0.0)
+        if before > 0 and samples > 0 and samples % before == 0:
+            figures["global_batch"] = samples / before
+        if step is not None and self.needs <= figures.keys():
+            self.step(step, figures, self._begun)
+
+
+def reader(name: str) -> type[LoopLog]:
+    """The reader of the loop that a table describes."""
+    record: dict[str, Any] = vocabulary.table(name)["record"]
+    settings: dict[str, Any] = {
+        "source": vocabulary.source_of(name),
+        "anchors": tuple(anchor.encode() for anchor in record["anchors"]),
+        "labels": vocabulary.line(name),
+        "needs": frozenset(record.get("needs", ("loss",))),
+        "mean": record.get("mean", False),
+        "window": record.get("window", 0),
+        "starts_fresh": record.get("starts", False),
+        "remarks": record.get("remarks", {}),
+    }
+    head = re.compile(record["head"].replace("FIGURE", FIGURE))
+    settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
+    if record.get("below"):
+        below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
+        below["apart"] = record.get("apart", False)
+        return type(name, (BlockLoop,), settings | below)
+    cells = record.get("cells", _CELL)
+    patterns = [cells] if isinstance(cells, str) else cells
+    compiled = tuple(re.compile(pattern.replace("FIGURE", FIGURE), re.IGNORECASE) for pattern in patterns)
+    return type(name, (LoopLog,), settings | {"forms": (Form(head, compiled),)})
+
+
+READERS = tuple(map(reader, vocabulary.loops()))

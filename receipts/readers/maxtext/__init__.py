@@ -1,0 +1,1 @@
+"""MaxText: console logs, metrics files, configuration."""

@@ -1,0 +1,135 @@
+"""What a Megatron process prints at its start: the arguments dump, the layout, counts of parameters.
+
+The arguments dump: one line an argument, dots up to a column, between two rules. Source: `_print_args` in
+megatron/training/arguments.py. A name that reaches the column has no dots, a value may be empty or hold blanks, and
+with a wrapper several ranks dump at once, each line behind its own prefix.
+
+What launchers and the start of a Megatron process print of the layout, and of the software below.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from receipts.ingest.arguments import DEGREES, Statements
+from receipts.ingest.reading import Reading
+
+MAX_ARGUMENTS: Final = 5_000
+MAX_VALUE: Final = 4_000
+DUMP_BEGIN: Final = re.compile(r"-{4,} arguments -{4,}")
+DUMP_END: Final = "end of arguments"
+_ENTRY: Final = re.compile(r"(?:^|[\s:\]>])([A-Za-z_][A-Za-z0-9_]{0,120}) (?:(\.{1,60})(?: (.*))?|( )(\S.*))$")
+# GPT-NeoX says behind each value whether it is its own.
+_SETTER: Final = re.compile(r"\.{3,60}(?:default|updated)$")
+_OPENING: Final = {"[": "]", "(": ")", "{": "}"}
+
+
+class Dump:
+    """Collects one dump. ``values`` holds each argument's first value with its line; ranks repeat the same ones."""
+
+    __slots__ = ("_last", "_lines", "open", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[str, tuple[str, int]] = {}
+        self.open = False
+        self._last = ""
+        self._lines = 0
+
+    def begin(self) -> None:
+        """A dump's head was read; a second one, of another rank or after a restart, adds nothing but new names."""
+        self.open = True
+        self._lines = 0
+
+    def take(self, text: str, line: int) -> bool:
+        """Take a line of the dump; False once it has ended."""
+        self._lines += 1
+        if DUMP_END in text or self._lines > MAX_ARGUMENTS:
+            self.open = False
+            return False
+        match = _ENTRY.search(text) if len(text) <= MAX_VALUE + 400 else None
+        if match is not None:
+            value = (match[3] if match[2] else match[5]) or ""
+            self._keep(match[1], _SETTER.sub("", value.strip())[:MAX_VALUE], line)
+        elif self._last and _unclosed(self.values[self._last][0]):
+            value, at = self.values[self._last]
+            self.values[self._last] = (f"{value} {text.strip()}"[:MAX_VALUE], at)
+        return True
+
+    def _keep(self, name: str, value: str, line: int) -> None:
+        self._last = ""
+        if name not in self.values and len(self.values) < MAX_ARGUMENTS:
+            self.values[name] = (value, line)
+            self._last = name
+
+
+def _unclosed(value: str) -> bool:
+    return value[:1] in _OPENING and value.count(value[0]) > value.count(_OPENING[value[0]])
+
+
+STATEMENTS: Final = Statements("megatron")
+_ELASTIC: Final = re.compile(r"(nproc_per_node|min_nodes|max_nodes) +: (\d{1,7})\b")
+_PAIR: Final = re.compile(r"\b(tp|pp|cp|ep|etp|dp|vpp)=(\d{1,7})\b")
+_SHARD: Final = re.compile(
+    r"number of parameters on (?:\([a-z_, ]{1,80}\) )?model parallel rank "
+    r"\(?(\d{1,7}(?:, *\d{1,7}){0,6})\)?: (\d{1,18})"
+)
+_BILLIONS: Final = re.compile(r"Total number of (active )?parameters in billions: *([0-9]{1,9}\.[0-9]{1,6})")
+_MAX_SHARDS: Final = 100_000
+
+
+def degrees(reading: Reading, text: str, line: int) -> None:
+    """A wrapper's summary of the layout: ``parallelism: dp=4 pp=1 ep=4``."""
+    for name, count in _PAIR.findall(text):
+        if int(count) > 0:
+            reading.state(DEGREES[name], int(count), f"{name}={count}", line)
+
+
+class Launch:
+    """The layout that torchrun states at its start, counts of parameters, and what follows from the steps."""
+
+    def __init__(self) -> None:
+        self._degrees: dict[str, int] = {}
+        self._shards: dict[tuple[int, ...], int] = {}
+        self._rounded: dict[str, tuple[float, str, int]] = {}
+        self._line = self._counted = 0
+
+    def take(self, text: str, line: int) -> None:
+        """Read one line; prints of several ranks may be glued."""
+        if match := _ELASTIC.search(text):
+            self._degrees.setdefault(match[1], int(match[2]))
+            self._line = self._line or line
+        for ranks, count in _SHARD.findall(text) if "umber of " in text else ():
+            if len(self._shards) < _MAX_SHARDS:
+                self._shards[tuple(map(int, ranks.split(",")))] = int(count)
+                self._counted = self._counted or line
+        for active, value in _BILLIONS.findall(text) if "umber of " in text else ():
+            path = "model.parameters_active" if active else "model.parameters_total"
+            if float(value) > 0:
+                self._rounded.setdefault(path, (float(value), value, line))
+
+    def state(self, reading: Reading) -> None:
+        """State what nothing else did: hosts and chips, where their number is fixed; parameters; a batch."""
+        hosts, each = self._degrees.get("max_nodes"), self._degrees.get("nproc_per_node")
+        if hosts and hosts == self._degrees.get("min_nodes", hosts):
+            if "hardware.hosts" not in reading.stated:
+                reading.state("hardware.hosts", hosts, f"max_nodes: {hosts}", self._line)
+            if each and "hardware.chips" not in reading.stated:
+                reading.state("hardware.chips", hosts * each, f"nproc_per_node: {each}, max_nodes: {hosts}", self._line)
+        self._parameters(reading)
+        batches = {value for value in reading.steps.column("global_batch") if value is not None}
+        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
+            reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")
+
+    def _parameters(self, reading: Reading) -> None:
+        """One shard is the model only where nothing divides it; the theoretical report rounds the total."""
+        degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
+        experts = [reading.stated.get(path) for path in ("parallelism.expert", "model.experts")]
+        undivided = all(leaf is not None and leaf.value == 1 for leaf in degrees)
+        together = any(leaf is not None and leaf.value in {0, 1} for leaf in experts) or not any(experts)
+        if undivided and together and self._shards and not any(map(any, self._shards)):
+            count = next(iter(self._shards.values()))
+            reading.state("model.parameters_total", count, str(count), self._counted)
+        for path, (billions, text, line) in self._rounded.items():
+            if path not in reading.stated:
+                reading.state(path, round(billions * 1e9), f"{text} billion", line)

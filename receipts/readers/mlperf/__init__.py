@@ -1,0 +1,1 @@
+"""MLPerf Training: the records of mlcommons/logging."""

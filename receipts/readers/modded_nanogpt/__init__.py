@@ -1,0 +1,1 @@
+"""modded-nanogpt: its logs."""

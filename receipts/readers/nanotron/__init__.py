@@ -1,0 +1,1 @@
+"""nanotron: console logs and configuration."""

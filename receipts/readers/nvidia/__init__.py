@@ -1,0 +1,1 @@
+"""NVIDIA's tools: nvidia-smi, Nsight Systems, Transformer Engine, DLLogger."""

@@ -1,0 +1,257 @@
+"""Nsight Systems: the kernel table of `nsys stats`, as text and as CSV, and the exported SQLite file.
+
+Source: the reports `cuda_gpu_kern_sum` and `cuda_gpu_kern_gb_sum` (before 2023 `gpukernsum`) of the Nsight Systems
+user guide. The head of a table names its unit, `Total Time (ns)`; the time of all kernels of one name is in it.
+
+The SQLite export of Nsight Systems, opened read-only. Source: "SQLite Schema Reference" in the Nsight Systems user
+guide. Times are nanoseconds after the session's start, of which `TARGET_INFO_SESSION_START_TIME` says when it was;
+names are numbers of `StringIds`; `copyKind` 2 is device to host; bits 24 to 47 of a `globalPid` are the process.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, ClassVar, Final
+from urllib.parse import quote
+
+from receipts.ingest.device_profile import Histogram, TableReader, Timeline, count, seconds, state_gpus
+from receipts.ingest.reader import FileReader
+from receipts.ingest.reading import Reading
+from receipts.ingest.source import Source
+
+KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
+MAX_TEXT: Final = 1 << 24  # bytes of one name in the file
+_NANO: Final = 1e-9
+_YEAR_2001: Final = 10**18  # nanoseconds since 1970
+# Steps of SQLite's virtual machine, a thousand at a time: some minutes of work, which no export of a profile needs.
+_MAX_WORK: Final = 20_000_000
+_TO_HOST: Final = 2
+# Scalars, counts and flags; an operator that works on the host needs its tensors there.
+_SMALL_COPY: Final = 1 << 16
+_STEP = re.compile(r"(?:ProfilerStep#|iteration |iteration_|step |step_|Step )(\d{1,9})")
+
+
+def read_database(reading: Reading, source: Source) -> None:
+    """Read kernels, copies, graph launches, devices and step marks; a remark where the file cannot be read."""
+    if source.packing:
+        reading.remark("broken", f"an export packed with {source.packing} cannot be read in place; unpack it first")
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(source.path))}?mode=ro&immutable=1", uri=True)) as database:
+            _guard(database)
+            _Export(database, reading).read()
+    except (sqlite3.Error, OverflowError) as error:
+        reading.remark("broken", f"the export cannot be read to its end: {str(error)[:120]}")
+
+
+def _guard(database: sqlite3.Connection) -> None:
+    """A file must not make this run for ever, nor run functions of its own."""
+    database.execute("PRAGMA trusted_schema=OFF")
+    # SQLite holds a whole text in memory, and Python a second time.
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
+    database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    work = iter(range(_MAX_WORK))
+    database.set_progress_handler(lambda: next(work, None) is None, 1000)
+
+
+class _Export:
+    def __init__(self, database: sqlite3.Connection, reading: Reading) -> None:
+        self._database = database
+        self._reading = reading
+        self._histogram = Histogram()
+        self._large_copies: int | None = 0
+        # Tables only: a view may hold any query.
+        query = "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c WHERE m.type = 'table'"
+        self._columns: defaultdict[str, set[str]] = defaultdict(set)
+        for table, column in database.execute(query):
+            self._columns[str(table)].add(str(column))
+
+    def read(self) -> None:
+        arch, reading = self._gpus(), self._reading
+        if self._has(KERNELS) and self._has("StringIds"):
+            self._kernels()
+        else:
+            reading.remark("missing", f"the export has no table {KERNELS}: no kernel was traced")
+        self._bind()
+        self._graphs()
+        self._copies()
+        steps = self._steps()
+        self._histogram.write(reading, arch=arch)
+        reading.complete = reading.records > 0
+        reading.steps_covered = len(steps) or None
+        if not (self._histogram.kernels and steps):
+            return
+        if self._large_copies:
+            what = f"{self._large_copies} copies of more than {_SMALL_COPY >> 10} KiB went to the host"
+            reading.remark("missing", f"{what}: that an operator ran there is not excluded")
+        elif self._large_copies is not None:
+            reading.fallbacks = {}
+
+    def _has(self, table: str, *columns: str) -> bool:
+        return table in self._columns and self._columns[table].issuperset(columns)
+
+    def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
+        return iter(self._database.execute(query))
+
+    def _kernels(self) -> None:
+        name = "demangledName" if self._has(KERNELS, "demangledName") else "shortName"
+        communicating: set[int] = set()
+        query = (
+            f"SELECT k.{name}, s.value, COUNT(*), SUM(k.end - k.start) FROM {KERNELS} k "
+            f"LEFT JOIN StringIds s ON s.id = k.{name} GROUP BY k.{name}"
+        )
+        for identity, value, launches, nanoseconds in self._rows(query):
+            if isinstance(value, str) and isinstance(launches, int):
+                self._reading.records += 1
+                seconds = nanoseconds * _NANO if isinstance(nanoseconds, int | float) else 0.0
+                if self._histogram.kernel(value, launches, max(seconds, 0.0)).work == "communication":
+                    communicating.add(int(identity))
+        if not communicating:
+            return
+        timeline = Timeline()
+        for device, begin, end, identity in self._rows(f"SELECT deviceId, start, end, {name} FROM {KERNELS}"):
+            if isinstance(begin, int) and isinstance(end, int):
+                where = device if isinstance(device, int) else 0
+                timeline.add(where, float(begin), float(end - begin), communicates=identity in communicating)
+        if timeline.lost:
+            self._reading.remark("missing", "too many kernels to tell exposed communication")
+            return
+        for device, time in sorted(timeline.exposed().items())[:64]:
+            what = f"device {device}: {time * _NANO:.6g} s in which only communication ran"
+            self._reading.remark("note", what)
+
+    def _bind(self) -> None:
+        """Host, processes, and when the kernels ran."""
+        reading, start = self._reading, "TARGET_INFO_SESSION_START_TIME"
+        if self._has("TARGET_INFO_SYSTEM_ENV"):
+            for (value,) in self._rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
+                reading.host = str(value or "")[:200]
+        if self._has(KERNELS, "globalPid"):
+            rows = self._rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
+            reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
+        if self._has(KERNELS, "start", "end") and self._has(start, "utcEpochNs"):
+            query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
+            for times in self._rows(query):
+                if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
+                    reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
+
+    def _gpus(self) -> int | None:
+        table = "TARGET_INFO_GPU"
+        if not self._has(table, "name", "computeMajor", "computeMinor"):
+            return None
+        return state_gpus(
+            self._reading, self._rows(f"SELECT name, computeMajor, computeMinor FROM {table} LIMIT 1000"), table
+        )
+
+    def _graphs(self) -> None:
+        table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+        if not (self._has(table) and self._has("StringIds")):
+            return
+        query = (
+            f"SELECT COUNT(*) FROM {table} r JOIN StringIds s ON s.id = r.nameId "
+            "WHERE s.value LIKE 'cudaGraphLaunch%' OR s.value LIKE 'cuGraphLaunch%'"
+        )
+        for (launches,) in self._rows(query):
+            if isinstance(launches, int) and launches > 0:
+                self._reading.records += 1
+                self._histogram.operator("cudaGraphLaunch", launches)
+
+    def _copies(self) -> None:
+        table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+        if not self._has(table):
+            return
+        large = f"SUM(bytes > {_SMALL_COPY})" if self._has(table, "bytes") else "NULL"
+        for copies, many in self._rows(f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"):
+            if isinstance(copies, int):
+                self._reading.host_transfers = copies
+                self._large_copies = many if isinstance(many, int) else None if copies else 0
+
+    def _steps(self) -> set[int]:
+        table = "NVTX_EVENTS"
+        if not self._has(table, "text"):
+            return set()
+        query = f"SELECT DISTINCT text FROM {table} LIMIT 200000"
+        if self._has(table, "textId") and self._has("StringIds"):
+            query = (
+                f"SELECT DISTINCT COALESCE(n.text, s.value) FROM {table} n "
+                "LEFT JOIN StringIds s ON s.id = n.textId LIMIT 200000"
+            )
+        texts = (text.strip() for (text,) in self._rows(query) if isinstance(text, str))
+        return {int(match[1]) for text in texts if (match := _STEP.fullmatch(text))}
+
+
+_TOTAL = re.compile(r"Total Time \((?P<unit>ns|us|µs|ms|s|sec)\)")
+_MAGIC: Final = b"SQLite format 3\0"
+_MARKS: Final = (b"CUPTI_ACTIVITY", b"StringIds", b"TARGET_INFO", b"META_DATA_EXPORT", b"ENUM_NSYS")
+_GRAPH_LAUNCHES: Final = ("cudaGraphLaunch", "cuGraphLaunch")
+
+
+class NsysStatsReader(TableReader):
+    """Kernel sums, graph launches and copies to the host out of the tables that `nsys stats` prints."""
+
+    source: ClassVar[str] = "nsys"
+    anchors: ClassVar[tuple[bytes, ...]] = (b"Total Time (",)
+    limits = ("missing", "the table holds no step marks: how many steps it covers is unknown")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unit = "ns"
+        self._csv: list[str] = []
+
+    def line(self, text: str, number: int) -> bool:
+        if match := _TOTAL.search(text):
+            self._unit = {"sec": "s"}.get(match["unit"], match["unit"])
+            self._csv = _split(text) if "," in text and "  " not in text.strip() else []
+            return self.begin(text, number)
+        return self.taken(dict(zip(self._csv, _split(text), strict=False))) if self._csv else self.table(text)
+
+    def row(self, cells: dict[str, str]) -> bool:
+        total = next((seconds(cells[key], self._unit) for key in cells if key.startswith("Total Time")), None)
+        if total is None:
+            return False
+        instances, calls = count(cells.get("Instances", "")), count(cells.get("Num Calls", ""))
+        name, operation = cells.get("Name", ""), cells.get("Operation", cells.get("Operations", ""))
+        if instances is not None and name and "Range" not in cells and "Style" not in cells:
+            self.reading.records += 1
+            self.histogram.kernel(name, instances, total)
+        elif calls is not None and name.partition("_v")[0] in _GRAPH_LAUNCHES:
+            self.reading.records += 1
+            self.histogram.operator(name.partition("_v")[0], calls)
+        elif operation.startswith("[CUDA memcpy D") and operation.endswith(("Host]", "DtoH]")):
+            self.reading.records += 1
+            copies = count(cells.get("Count", cells.get("Operations", ""))) or 0
+            self.reading.host_transfers = (self.reading.host_transfers or 0) + copies
+        return True
+
+
+def _split(row: str) -> list[str]:
+    try:
+        return [cell.strip() for cell in next(csv.reader([row]), [])]
+    except csv.Error:
+        return []
+
+
+class NsysDatabaseReader(FileReader):
+    """`nsys export --type sqlite`: every kernel with its device and time."""
+
+    source: ClassVar[str] = "nsys"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        return head.startswith(_MAGIC) and any(mark in head for mark in _MARKS)
+
+    def read(self, source: Source) -> list[Reading]:
+        reading = Reading(self.source)
+        read_database(reading, source)
+        return [reading] if reading.records or reading.remarks else []
+
+
+READERS = (
+    NsysStatsReader,
+    NsysDatabaseReader,
+)

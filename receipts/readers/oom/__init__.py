@@ -1,0 +1,1 @@
+"""Failed allocations: torch, CUDA's libraries, XLA, the host."""

@@ -1,0 +1,1 @@
+"""What a training script itself counts and prints of its path."""

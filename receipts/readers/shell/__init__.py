@@ -1,0 +1,1 @@
+"""Shells: exported variables and lists of installed packages."""

@@ -1,0 +1,1 @@
+"""T5X and other programs that log through CLU."""

@@ -1,0 +1,374 @@
+"""Chrome traces of torch.profiler (kineto): which kernels and operators ran in the profiled steps, and for how long.
+
+Source: pytorch/kineto `libkineto/src/output_json.cpp`: `deviceProperties`, `distributedInfo` and versions first, then
+`traceEvents`, times in microseconds, from PyTorch 2.4 on after `baseTimeNanoseconds`. Events are in no order. A trace
+of gigabytes is read as a stream, in the memory of its kernels' times.
+
+What a trace says of the machine before its events, and the stream of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, ClassVar, Final
+
+import ijson
+import orjson
+
+from receipts.ingest.device_profile import Histogram, Timeline, event_arguments, state_gpus
+from receipts.ingest.reader import FileReader, JsonStream
+from receipts.ingest.reading import Reading, Tally
+from receipts.ingest.source import BROKEN, HEAD, Source, Stream
+from receipts.readers.torch.host import Host
+
+# A job of thousands of ranks lists its process groups before the events.
+MAX_HEAD: Final = 8 << 20
+BLOCK: Final = 1 << 20
+_EVENTS: Final = b'"traceEvents"'
+_MARK: Final = b'"ph"'
+_NAME: Final = b'"traceName"'
+_TRAILING = re.compile(rb"[\s,]+\Z")
+
+
+class TraceBody:
+    """The events of a trace as a file of their own, which a parser of JSON takes.
+
+    Writers make mistakes outside the events (a missing value, a backslash in a file name): what is before them is
+    kept in ``head``. ``closed`` tells afterwards whether the file ends as a trace does, and ``marks`` how many events
+    were in it at least.
+    """
+
+    def __init__(self, stream: Stream, source: Source) -> None:
+        self._stream = JsonStream(stream, source)
+        self.source = source
+        self.path = "traceEvents.item"
+        self.head = b""
+        self.closed = False
+        self.marks = 0
+        self._tail = b""
+        self._pending = self._begin()
+
+    def read(self, size: int = BLOCK) -> bytes:
+        """Up to ``size`` bytes; empty at the end, also where the file breaks off."""
+        if size == 0:
+            return b""
+        size = BLOCK if size < 0 else size
+        if not self._pending:
+            self._pending = self._stream.read(BLOCK)
+            self._watch(self._pending)
+        piece, self._pending = self._pending[:size], self._pending[size:]
+        return piece
+
+    def _begin(self) -> bytes:
+        gathered = b""
+        while len(gathered) < MAX_HEAD:
+            block = self._stream.read(BLOCK)
+            gathered += block
+            at = gathered.find(_EVENTS)
+            if at >= 0:
+                self.head = gathered[:at]
+                gathered = b"{" + gathered[at:]
+                break
+            if not block or gathered.lstrip()[:1] == b"[":
+                self.path = "item"
+                break
+        self._watch(gathered)
+        return gathered
+
+    def _watch(self, block: bytes) -> None:
+        self._tail = (self._tail + block)[-4096:]
+        text = self._tail.rstrip()
+        self.marks += block.count(_MARK)
+        self.closed = _NAME in self._tail or text.endswith(b"]" if self.path == "item" else b"}")
+
+
+def state_head(reading: Reading, body: TraceBody) -> tuple[dict[str, Any], int | None]:
+    """State the devices, ranks and versions before the events; the head, empty if unread, and `state_gpus`' number."""
+    head = _document(body.head)
+    listed = head.get("deviceProperties")
+    devices = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    gpus = ((item.get("name"), item.get("computeMajor"), item.get("computeMinor")) for item in devices)
+    arch = state_gpus(reading, gpus, "deviceProperties")
+    if devices:
+        reading.counters["gpus"] = len(devices)
+    sizes = {item["totalGlobalMem"] for item in devices if type(item.get("totalGlobalMem")) is int}
+    if len(sizes) == 1:
+        reading.counters["gpu.bytes_total"] = sizes.pop()
+    _distributed(reading, head.get("distributedInfo"))
+    runtime = head.get("cuda_runtime_version")
+    if isinstance(runtime, int) and 1000 <= runtime < 1_000_000:
+        text = f"{runtime // 1000}.{runtime % 1000 // 10}"
+        reading.state("platform.cuda", text, str(runtime), record="cuda_runtime_version")
+    if isinstance(version := head.get("PyTorch Version") or head.get("torch_version"), str):
+        reading.state("wheels.torch", version[:100], record="head")
+        reading.version = version[:100]
+    return head, arch
+
+
+def _distributed(reading: Reading, info: Any) -> None:
+    if not isinstance(info, dict):
+        return
+    size, rank, nccl = info.get("world_size"), info.get("rank"), info.get("nccl_version")
+    if isinstance(size, int) and 0 < size < 10_000_000:
+        reading.state("hardware.chips", size, f"world_size {size}", record="distributedInfo")
+    if isinstance(nccl, str) and nccl:
+        reading.state("platform.nccl", nccl[:40], record="distributedInfo")
+    if isinstance(rank, int):
+        reading.remark("note", f"written by rank {rank}")
+
+
+def _document(text: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(_TRAILING.sub(b"", text) + b"}")
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+MAX_STEPS: Final = 100_000
+_MAX_SHAPES: Final = 64
+_MAX_PROCESSES: Final = 4096
+_TYPES: Final = {"float": "fp32", "c10::BFloat16": "bf16", "c10::Half": "fp16", "double": "fp64"}
+# An earlier time is no time since 1970: older writers count from the start of the machine.
+_YEAR_2001: Final = 1e9
+_MICRO: Final = 1e-6
+_CATEGORIES = re.compile(
+    rb'"cat"\s*:\s*"(?:cpu_op|kernel|user_annotation|python_function|cuda_runtime|cuda_driver|ac2g|fwdbwd'
+    rb'|gpu_memcpy|gpu_memset|gpu_user_annotation|Operator|Kernel)"'
+)
+_STEP = re.compile(r"ProfilerStep#(\d{1,9})")
+_RUNTIME: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
+_OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
+
+
+class TorchTraceReader(FileReader):
+    """A trace that `export_chrome_trace` or `tensorboard_trace_handler` wrote, packed or not."""
+
+    source: ClassVar[str] = "torch-profiler"
+
+    @classmethod
+    def claims(cls, head: bytes) -> bool:
+        start = head.lstrip()[:1]
+        if start == b"{":
+            return (b'"traceEvents"' in head and b'"jaxlib' not in head and _is_kineto(head)) or _begins_kineto(head)
+        return start == b"[" and b'"ph"' in head and _CATEGORIES.search(head) is not None
+
+    def read(self, source: Source) -> list[Reading]:
+        trace = _Trace(Reading(self.source))
+        with source.open() as stream:
+            body = TraceBody(stream, source)
+            trace.events(body)
+        trace.finish(body)
+        return [trace.reading] if trace.reading.records else []
+
+
+def _is_kineto(head: bytes) -> bool:
+    return b'"deviceProperties"' in head or b'"schemaVersion"' in head or _CATEGORIES.search(head) is not None
+
+
+def _begins_kineto(head: bytes) -> bool:
+    """A long list of process groups may fill the head before the events begin."""
+    return len(head) >= HEAD and b'"schemaVersion"' in head[:4096] and b'"deviceProperties"' in head
+
+
+class _Trace:
+    """What is gathered over one pass."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.histogram = Histogram()
+        self.timeline = Timeline()
+        self.host = Host()
+        self.first, self.last = math.inf, 0.0
+        self.no_device = False
+        self.steps, self.optimizer_steps = Tally[str](MAX_STEPS), Tally[str](100)
+        self.error = ""
+        self.arch: int | None = None
+        self.base = 0.0
+
+    def events(self, body: TraceBody) -> None:
+        head, self.arch = state_head(self.reading, body)
+        if isinstance(base := head.get("baseTimeNanoseconds"), int):
+            self.base = base / 1e9
+        # Whoever looked for devices and found none says so.
+        self.no_device = head.get("deviceProperties") == []
+        self.reading.host = str(head.get("host_name") or "")[:200]
+        seen = 0
+        try:
+            for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
+                seen += 1
+                if isinstance(event, dict):
+                    self._event(event)
+        except (ijson.JSONError, UnicodeDecodeError, *BROKEN) as error:
+            # Behind the last event nothing matters: some writers leave a name there that is no JSON.
+            if not body.closed or seen < body.marks:
+                self.error = f"{error}".partition("\n")[0][:120]
+
+    def finish(self, body: TraceBody) -> None:
+        reading = self.reading
+        reading.complete = not self.error and not body.source.broken and body.closed
+        if not reading.complete and reading.records:
+            why = self.error or body.source.broken or "it ends before its last event"
+            reading.remark("broken", f"the trace is broken ({why}); what stands before that was read")
+        self.histogram.write(reading, arch=self.arch)
+        if self.first < math.inf and self.base + self.first * _MICRO > _YEAR_2001:
+            reading.between = self.base + self.first * _MICRO, self.base + self.last * _MICRO
+        covered = len(self.steps) or max(self.optimizer_steps.values(), default=0)
+        reading.steps_covered = covered or None
+        if reading.records and not covered:
+            reading.remark("missing", "no ProfilerStep mark and no optimizer step: how many steps it covers is unknown")
+        self._transfers()
+        self._exposed(covered)
+        self._path(covered)
+
+    def _path(self, covered: int) -> None:
+        """What a whole trace shows of who hosted the step, on what, how much of it compiled, and what left the path."""
+        reading, host = self.reading, self.host
+        if host.computes or self.histogram.engine_ops:
+            reading.see("framework", "fsdp2" if self.histogram.fsdp2 else "torch", "kernels")
+        if host.host_only and not self.histogram.kernels:
+            reading.see("runtime", "cpu", "kernels", count=host.host_only.total())
+        elif self.no_device and reading.complete and host.computes and not (self.histogram.kernels or host.launches):
+            reading.see("runtime", "cpu", "kernels", count=host.computes)
+        if not (reading.complete and covered):
+            return
+        fused = sum(total.count for kernel, total in self.histogram.kernels.items() if kernel.work == "inductor")
+        posture = host.posture(library_ops=self.histogram.engine_ops, fused_kernels=fused)
+        if posture is not None:
+            reading.see("posture", posture, "kernels")
+        if posture == "regional" and (regions := host.regions()):
+            reading.state("compile.regions", regions, ", ".join(regions))
+        if posture == "eager" and not self.histogram.checkpoints and (applied := host.recompute()) is not None:
+            text = (
+                "the backward pass computes parts of the forward pass again"
+                if applied != "none"
+                else ("the backward pass computes nothing of the forward pass again")
+            )
+            reading.state("numerics.recompute_applied", applied, text)
+        self._fallbacks()
+
+    def _fallbacks(self) -> None:
+        """Beside a device: operators that computed on the host; none, where all are seen and launched something."""
+        reading, host = self.reading, self.host
+        if not self.histogram.kernels:
+            return
+        on_host, unsure = host.on_host()
+        if on_host:
+            reading.fallbacks = on_host
+        elif not host.launches or not (host.computes or self.histogram.engine_ops or self.histogram.graph_launches):
+            what = "no operators of the host were recorded (ProfilerActivity.CPU): that one ran there is not excluded"
+            reading.remark("missing", what)
+        elif unsure or host.lost:
+            what = f"{unsure or host.lost} multiplications launched nothing, or could not be kept"
+            reading.remark("missing", f"{what}: with record_shapes=True it would show whether they ran on the host")
+        else:
+            reading.fallbacks = {}
+
+    def _event(self, event: dict[str, Any]) -> None:
+        name, category = event.get("name"), event.get("cat")
+        if not isinstance(name, str) or not isinstance(category, str) or event.get("ph") not in ("X", "B"):
+            return
+        category = category.lower()
+        begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
+        if begin is not None:
+            self.first, self.last = min(self.first, begin), max(self.last, begin)
+        if category == "kernel":
+            self._kernel(name, event, begin, duration)
+        elif category in _OPERATORS:
+            self._operator(name, category, event, begin, duration)
+        elif category in _RUNTIME:
+            self.histogram.operator(name)
+            self.host.launch(event, begin)
+        elif category == "gpu_memcpy" and "DtoH" in name:
+            self.histogram.copies_to_host += 1
+            self.reading.records += 1
+
+    def _kernel(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
+        self.reading.records += 1
+        kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
+        communicates = kernel.work == "communication"
+        if communicates and "all_to_all" in str(event_arguments(event).get("Collective name", ""))[:80]:
+            self.histogram.alltoall += 1
+        if begin is not None and duration is not None:
+            device = event_arguments(event).get("device")
+            where = device if isinstance(device, int) and 0 <= device < 4096 else 0
+            self.timeline.add(where, begin, duration, communicates=communicates)
+
+    def _operator(
+        self, name: str, category: str, event: dict[str, Any], begin: float | None, duration: float | None
+    ) -> None:
+        reading = self.reading
+        reading.records += 1
+        process = event.get("pid")  # of a device's events it is the device
+        if category == "cpu_op" and type(process) is int and len(reading.processes) < _MAX_PROCESSES:
+            reading.processes.add(process)
+        if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
+            self._attention(event)
+        if match := _STEP.fullmatch(name):
+            self.steps.add(match[1].lstrip("0"))
+        elif name.startswith("Optimizer.step#"):
+            self.optimizer_steps.add(name)
+        else:
+            self.host.operator(name, event, begin, duration)
+            if name.startswith(("FSDP::", "fsdp::")):
+                self.histogram.fsdp2 += 1
+            elif category != "user_annotation":
+                self.histogram.operator(name, 1, _input_type(event), (duration or 0.0) * _MICRO)
+
+    def _attention(self, event: dict[str, Any]) -> None:
+        """Keep on which shapes and types attention ran: those of its first argument, the query."""
+        reading, shape = self.reading, _first(event, "Input Dims")
+        whole = isinstance(shape, list) and len(shape) == 4 and all(type(item) is int for item in shape)
+        if whole and len(reading.queries) < _MAX_SHAPES:
+            reading.queries.add((shape[2], shape[3]))
+        if (kind := _TYPES.get(str(_first(event, "Input type")))) is not None:
+            reading.query_types.add(kind)
+
+    def _transfers(self) -> None:
+        # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what
+        # was copied. Without a device in the trace nothing is known to have crossed.
+        if reads := self.histogram.host_reads:
+            self.reading.counters["aten::_local_scalar_dense"] = reads
+        if self.histogram.kernels:
+            self.reading.host_transfers = self.histogram.copies_to_host
+
+    def _exposed(self, covered: int) -> None:
+        if not self.timeline.communicates:
+            return
+        if self.timeline.lost:
+            self.reading.remark("missing", "too many kernels to tell exposed communication")
+            return
+        exposed = {device: time * _MICRO for device, time in self.timeline.exposed().items()}
+        device = max(exposed, key=lambda item: exposed[item])
+        text = f"device {device}: {exposed[device]:.6g} s in which only communication ran"
+        if covered and self.reading.complete:
+            each = exposed[device] / covered
+            self.reading.state("measurement.exposed_communication_seconds", each, f"{text}, over {covered} steps")
+        self.reading.remark("note", text)
+
+
+def _finite(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _first(event: dict[str, Any], name: str) -> Any:
+    """What an operator says of its first argument; only with ``record_shapes=True``."""
+    listed = event_arguments(event).get(name)
+    return listed[0] if isinstance(listed, list) and listed else None
+
+
+def _input_type(event: dict[str, Any]) -> str | None:
+    types = event_arguments(event).get("Input type")
+    if not isinstance(types, list):
+        return None
+    return next((item for item in types if isinstance(item, str) and item not in ("", "Scalar", "ScalarList")), None)
+
+
+READERS = (TorchTraceReader,)
