@@ -199,7 +199,7 @@ def fit(
         for item in plans
     ]
     compiler: Any = plugins.service("compiler", "fit --aot") if aot else None
-    answer = compiler.ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if compiler else None
+    answer: Any = compiler.ask_compiler(plans[0], lanes.of(estimates[0].lane), estimates[0]) if compiler else None
     if compiler and oom is not None and answer.failure is not None:
         _write_refusal(oom, compiler.oom_receipt(plans[0], estimates[0], answer))
     if svg is not None:
