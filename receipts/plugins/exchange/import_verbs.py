@@ -1,8 +1,7 @@
 """``receipts import``: records that others keep, turned into receipts, and what another store exported.
 
 What the importers share comes first: where receipts go, what is printed of them, and the exit code. Then the
-importers of another store's export, of published results (``mlperf``, ``golden``), of tracked runs (``mlflow``) and
-of tables.
+importers of another store's export, of published results (``mlperf``), of tracked runs (``mlflow``) and of tables.
 """
 
 from __future__ import annotations
@@ -191,37 +190,6 @@ def _document(item: PublishedLog) -> dict[str, object]:
     }
 
 
-@verb("golden")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE…")
-@click.option("--history", is_flag=True, required=True, help="The files are JSON lines, one for each commit.")
-@to_receipts
-def golden(session: Session, paths: tuple[Path, ...], history: bool, to: Destination) -> Answer:
-    """Read Megatron-LM's golden values through their commits: one receipt for each change of the values.
-
-    A commit's date is given as the launch's, which it can only follow.
-
-    Examples:
-      receipts import golden tests/golden_values_dev_dgx_h100.jsonl --history
-      receipts import golden histories/*.jsonl --history --submit
-      receipts history LABEL --metric step_seconds
-
-    Each line of a history holds one commit's golden values, with `commit` and `date`. A commit that repeats the values
-    before it measured nothing and gets no receipt. Without -o or --submit nothing is written. One golden file without a
-    history: `receipts ingest`. Exit codes: 0 every line was read, 2 some line was not, 4 the store failed.
-    """
-    from receipts.plugins.exchange.golden_import import import_history
-    from receipts.receipt import Document
-
-    entries = list(import_history(paths))
-    documents = [Document(item.raw, item.where) for item in entries if item.raw is not None]
-    refused = [(item.where, item.problems) for item in entries if item.problems]
-    repeated = sum(item.repeated for item in entries)
-    data = {"receipts": [item.id for item in documents], "repeated": repeated, "refused": len(refused)}
-    counts = f"{counted(len(documents), 'receipt')} of {counted(len(entries), 'commit')}"
-    counts += f", {repeated} repeat the values before them, {counted(len(refused), 'line')} refused"
-    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
-
-
 @verb("mlflow")
 @click.argument("place", metavar="URL|DIR")
 @click.option("--experiment", default="*", metavar="PATTERN", help="Only experiments of these names.")
@@ -268,7 +236,6 @@ def import_() -> None:
       receipts import notebook runs.json --mapping mapping.toml
       receipts import table performance-summary.md --mapping megatron-bridge
       receipts import mlperf training_results_v5.0 --submit
-      receipts import golden histories/*.jsonl --history --submit
       receipts import mlflow mlruns --submit
       receipts import store lab-export
     """
@@ -276,7 +243,6 @@ def import_() -> None:
 
 import_.add_command(store)
 import_.add_command(mlperf)
-import_.add_command(golden)
 import_.add_command(mlflow)
 
 

@@ -1,10 +1,9 @@
-"""Launches in the formats of other programs: one log, run or group of records for each current launch.
+"""Launches as runs of MLflow: one for each current launch, with what its receipt states and nothing else.
 
-They carry what a receipt states and nothing else; what a format cannot say is left out. MLflow's is a file store,
-``EXPERIMENT/RUN`` with metrics, parameters and tags, one file each (mlflow/store/tracking/file_store.py). An
-experiment is a lane. Axes are parameters under their paths, the steps are the history of ``step_seconds``, computed
-metrics stand beside it. MLflow asks a time of every value; the receipt has none of single steps, so each carries the
-launch's start.
+MLflow's file store is ``EXPERIMENT/RUN`` with metrics, parameters and tags, one file each
+(mlflow/store/tracking/file_store.py). An experiment is a lane. Axes are parameters under their paths, the steps are the
+history of ``step_seconds``, computed metrics stand beside it. MLflow asks a time of every value; the receipt has none
+of single steps, so each carries the launch's start.
 """
 
 from __future__ import annotations
@@ -15,14 +14,12 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 import yaml
 
-from receipts.plugins.exchange.export import ABOUT, ExportOptions, whole_file, whole_folder
-from receipts.plugins.exchange.hud import hud_records
-from receipts.plugins.exchange.mllog import mllog_lines
+from receipts.plugins.exchange.export import ABOUT, ExportOptions, whole_folder
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
 from receipts.store.entries import METRICS
@@ -133,40 +130,19 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text, encoding="utf-8")
 
 
-ForeignFormat = Literal["mllog", "mlflow", "hud-v3"]
+def export_runs(store: Store, place: Path, options: ExportOptions, *, force: bool) -> int:
+    """Write the current launches that fit to a folder; returns their number.
 
-
-def export_foreign(store: Store, place: Path, form: ForeignFormat, options: ExportOptions, *, force: bool) -> int:
-    """Write the current launches that fit; returns their number.
-
-    ``mllog`` and ``mlflow`` fill a folder, ``hud-v3`` is a file. Raises UsageError where the place may not be written.
+    Raises UsageError where the place may not be written.
     """
     count = 0
-    if form == "hud-v3":
-        with whole_file(place, force=force) as file, file.open("wb") as stream:
-            separator = b"[\n"
-            for entry, parsed in _chosen(store, options):
-                count += 1
-                for record in hud_records(entry, parsed):
-                    stream.write(separator + orjson.dumps(record))
-                    separator = b",\n"
-            stream.write(b"\n]\n" if separator == b",\n" else b"[]\n")
-        return count
     with whole_folder(place, force=force) as folder:
         runs = MlflowStore(folder, place)
-        for entry, parsed in _chosen(store, options):
-            count += 1
-            if form == "mlflow":
-                runs.add(entry, parsed)
-            else:
-                (folder / f"{entry.id[:16]}.log").write_text("".join(mllog_lines(parsed)), encoding="utf-8")
-        about = {"format": form, "exported_at": datetime.now(UTC), "launches": count, "conditions": options.words()}
+        for entry in store.find(options.filters and options.filters._replace(superseded=False)):
+            at = entry.finished or entry.started
+            if (options.since is None or at >= options.since) and (options.until is None or at < options.until):
+                runs.add(entry, store.parsed(entry.id))
+                count += 1
+        about = {"format": "mlflow", "exported_at": datetime.now(UTC), "launches": count, "conditions": options.words()}
         (folder / ABOUT).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
     return count
-
-
-def _chosen(store: Store, options: ExportOptions) -> Iterator[tuple[Entry, Parsed]]:
-    for entry in store.find(options.filters and options.filters._replace(superseded=False)):
-        at = entry.finished or entry.started
-        if (options.since is None or at >= options.since) and (options.until is None or at < options.until):
-            yield entry, store.parsed(entry.id)

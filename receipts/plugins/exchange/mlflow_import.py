@@ -34,15 +34,11 @@ from receipts.receipt.leaves import find_leaf
 
 
 class ImportedReceipt(NamedTuple):
-    """The receipt of a run or of one commit, or the problems that keep it from being one.
-
-    ``raw`` is None with ``problems``, and for a commit whose values are ``repeated``.
-    """
+    """The receipt of a run, or the problems that keep it from being one: ``raw`` is then None."""
 
     where: str
     raw: bytes | None
     problems: tuple[Problem, ...] = ()
-    repeated: bool = False
 
 
 MAX_POINTS: Final = 5_000_000  # of one run

@@ -1,7 +1,7 @@
 """``receipts export`` and ``report mlperf``: the store in other formats, and published results side by side.
 
-``export`` writes Parquet, JSON lines or CSV, or launches in the formats of other programs. ``report mlperf`` prints
-published results of the store, with their spread and what tells them apart.
+``export`` writes Parquet, JSON lines or CSV, or launches as runs of MLflow. ``report mlperf`` prints published results
+of the store, with their spread and what tells them apart.
 """
 
 from __future__ import annotations
@@ -24,16 +24,13 @@ if TYPE_CHECKING:
     from receipts.plugins.exchange.published import SubmissionSpread
 
 
-FOREIGN = ("mllog", "mlflow", "hud-v3")  # formats of other programs
-
-
 @verb("export")
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
 @click.option(
     "--format",
     "-f",
     "form",
-    type=click.Choice(["parquet", "jsonl", "csv", "golden", *FOREIGN]),
+    type=click.Choice(["parquet", "jsonl", "csv", "mlflow"]),
     help="[default: by the file's suffix]",
 )
 @click.option(
@@ -67,16 +64,12 @@ def export(
       receipts export lab.jsonl
       receipts export h200.csv --where lane=nvidia-megatron --where 'chips>=8' --since 2026-03-01
       receipts export lab-export --format parquet --force
-      receipts export golden.json --format golden --where lane=nvidia-megatron
       receipts export mlruns --format mlflow
-      receipts export logs --format mllog --where context=mlperf-training/NVIDIA/h200/llama2_70b_lora
-      receipts export hud.json --format hud-v3
 
     parquet fills a folder, with receipts in lane=…/week=…, the ISO week in UTC in which a run finished
     (else: started). parquet and jsonl lose nothing; receipts import store reads them. csv has the
-    columns only, for people. golden is one file with the expected values of every line (receipts history)
-    and their tolerances. mllog is a folder of MLPerf logs, mlflow a file store of MLflow, hud-v3 a file of
-    records of PyTorch's HUD; these three leave out superseded launches. Details: docs/export.md and docs/scale.md.
+    columns only, for people. mlflow is a file store of MLflow; it leaves out superseded launches. Details:
+    docs/export.md and docs/scale.md.
     Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed.
     """
     from receipts.plugins.exchange.export import export
@@ -88,8 +81,12 @@ def export(
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
     written = form or _by_name(place)
-    if written == "golden" or written in FOREIGN:
-        return _counted(session, place, written, _chosen(where, since, until), force=force)
+    if written == "mlflow":
+        from receipts.plugins.exchange.mlflow_export import export_runs
+
+        count = export_runs(session.store, place, _chosen(where, since, until), force=force)
+        data = {"place": str(place), "format": written, "launches": count}
+        return Answer(data, f"{place}: {counted(count, 'launch', 'launches')}")
     if raw and written != "csv":
         raise UsageError("--raw is for csv alone: parquet and jsonl keep every text as it is")
     chosen = replace(_chosen(where, since, until), raw=raw)
@@ -106,26 +103,6 @@ def export(
     if chosen.words() and not done.rows["receipts"]:
         notes.append("no receipt meets the conditions; try them with: receipts list")
     return Answer(data, Page("Export", (about,), lead=(f"with {others}",) if others else ()), notes=tuple(notes))
-
-
-def _counted(session: Session, place: Path, form: str, chosen: ExportOptions, *, force: bool) -> Answer:
-    """Write expected values of lines, or current launches in the format of another program."""
-    from receipts.base.environment import extra
-    from receipts.plugins.exchange.golden_export import export_golden
-    from receipts.plugins.exchange.mlflow_export import export_foreign
-
-    golden = form == "golden"
-    if golden:
-        extra("ruptures", "history")
-    store = session.store
-    if golden:
-        ids = frozenset(row.id for row in store.find(chosen.filters)) if chosen.filters else None
-        count = export_golden(store, session.rulebook, place, ids, chosen.since, force=force)
-    else:
-        count = export_foreign(store, place, form, chosen, force=force)  # type: ignore[arg-type]  # one of the three
-    data = {"place": str(place), "format": form, "lines" if golden else "launches": count}
-    what = counted(count, "line with expected values", "lines with expected values")
-    return Answer(data, f"{place}: {what if golden else counted(count, 'launch', 'launches')}")
 
 
 def _by_name(place: Path) -> str:

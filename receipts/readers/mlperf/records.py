@@ -101,7 +101,7 @@ TEXTS: Final = {
     "submission_benchmark": "model.name",
     "opt_learning_rate_decay_schedule": "numerics.schedule",
 }
-# What MLPerf's checker demands of a log and no leaf holds. Notes keep it for an export (`workflows/export/mllog`).
+# What MLPerf's compliance checker demands of a log and no leaf holds; notes keep it.
 KEPT: Final = ("submission_org", "submission_platform", "cache_clear", "train_samples", "eval_samples")
 EVALUATED: Final = ("samples_count", "epoch_num")  # counts of the last evaluation
 NOTE: Final = "notes.mllog."
