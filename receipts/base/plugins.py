@@ -51,15 +51,15 @@ class Plugin:
 @cache
 def plugins() -> Mapping[str, Plugin]:
     """Every plugin by the name of its package. One of another distribution that cannot be imported is left out."""
-    found: dict[str, Plugin] = {}
+    known: dict[str, Plugin] = {}
     for name in _packages():
-        found[name] = importlib.import_module(name).PLUGIN
+        known[name] = importlib.import_module(name).PLUGIN
     for name in _entries():
         try:
-            found[name] = importlib.import_module(name).PLUGIN
+            known[name] = importlib.import_module(name).PLUGIN
         except Exception as error:
             sys.stderr.write(f"receipts: the plugin {name} is left out: {type(error).__name__}: {error}\n")
-    return found
+    return known
 
 
 def _packages() -> Iterator[str]:
