@@ -18,11 +18,10 @@ import postgres_server
 from browser import browser_found, chromium, demo_pages
 from command_line import shell
 from receipts.ingest.scan import Scanner
-from served import client, guarded, listening, server
 from store_copies import DatabaseCopies, FileCopies, Fill, no_receipts
 from thorough import unless_thorough
 
-__all__ = ["browser_found", "chromium", "client", "demo_pages", "guarded", "listening", "server", "shell"]
+__all__ = ["browser_found", "chromium", "demo_pages", "shell"]
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,7 +37,6 @@ sys.dont_write_bytecode = False
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background makes it deaf to SIGINT, and every program that it starts as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
 
 # What a server, a browser or a real run's files take.
 SLOW_FIXTURES = {"cases", "chromium", "postgres_url"}

@@ -13,7 +13,7 @@ import pytest
 from command_line import Shell
 from receipts.plugins.serve.verbs import serve_command as serve
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples" / "serve"
 
 

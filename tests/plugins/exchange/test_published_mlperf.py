@@ -21,7 +21,7 @@ from receipts.receipt import Document, Parsed, parse
 from rule_cases import rulebook
 from tests.support.thorough import unless_thorough
 
-CASES = Path(__file__).resolve().parents[3] / "shared/cases/published/mlperf-training-v4.1-llm.tar.xz"
+CASES = Path(__file__).resolve().parents[4] / "shared/cases/published/mlperf-training-v4.1-llm.tar.xz"
 SYSTEM = {
     "submitter": "Acme",
     "number_of_nodes": "2",

@@ -11,7 +11,7 @@ from receipts.plugins.lint.check import Checker
 from receipts.plugins.lint.page import page
 from receipts.plugins.lint.verbs import source_files
 
-TIERING = Path(__file__).resolve().parents[3] / "shared/cases/published/tables/maxtext-tiering.md"
+TIERING = Path(__file__).resolve().parents[4] / "shared/cases/published/tables/maxtext-tiering.md"
 STEP = (
     "completed step: 11, seconds: 4.000, TFLOP/s/device: 459.000, "
     "Tokens/s/device: 1024.000, total_weights: 65536, loss: 3.5\n"

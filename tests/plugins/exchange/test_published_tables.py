@@ -9,7 +9,7 @@ import pytest
 from receipts.base.errors import InputError, UsageError
 from receipts.plugins.exchange.notebook import SHIPPED, ImportedTable, import_file, mapping_path
 
-TABLES = Path(__file__).resolve().parents[3] / "shared/cases/published/tables"
+TABLES = Path(__file__).resolve().parents[4] / "shared/cases/published/tables"
 HEAD = "# Speed\n\n## 26.02 NeMo Container\n\n#### Model: Tiny[^1]\n\n"
 COLUMNS = (
     "| System | #-GPUs | Precision | GBS | MBS | Sequence Length | Tokens / sec / GPU | Model TFLOP / sec / GPU |\n"

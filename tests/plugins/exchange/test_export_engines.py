@@ -26,7 +26,7 @@ from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 WEEK = Week.parse(report_store.WEEK)
 SHAPE = ("model", "accelerator", "sequence_length", "chips")
 Ask = Callable[[str], list[dict[str, Any]]]

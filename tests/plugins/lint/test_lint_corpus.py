@@ -17,7 +17,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-CORPUS = Path(__file__).parents[1] / "corpus"
+CORPUS = Path(__file__).parent / "corpus"
 
 
 @pytest.fixture(scope="module")

@@ -337,7 +337,7 @@ def test_torch_out_of_memory_under_a_limit_steps_down(shell: Shell) -> None:
     python = os.environ.get("RECEIPTS_LAB_PYTHON")
     if not python:
         pytest.skip("RECEIPTS_LAB_PYTHON names no interpreter with torch")
-    words = ["--", "env", f"PYTHONPATH={Path(__file__).parents[2]}", python, *script(shell, TORCH)[1:]]
+    words = ["--", "env", f"PYTHONPATH={Path(__file__).parents[3]}", python, *script(shell, TORCH)[1:]]
     said = shell("run", "--dir", "w", "--plan", plan(shell), *words, "{batch.micro_batch}")
     assert said.code == 0, said.err
     found = receipts_of(shell)
