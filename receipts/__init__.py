@@ -26,30 +26,35 @@ imported until one of them is used.
 
 __version__ = "0.1.0"
 
-# Where each public name is (for type checkers: `__init__.pyi`). Imported on first use.
 
-_PLACES = {
-    "Check": "receipts.api.receipt",
-    "Comparison": "receipts.api.comparison",
-    "Receipt": "receipts.api.receipt",
-    "Receipts": "receipts.api.answer",
-    "Store": "receipts.api.store",
-    "check": "receipts.api.receipt",
-    "compare": "receipts.api.store",
-    "load": "receipts.api.receipt",
-    "open": "receipts.api.store",
-}
+def lazy(package: str, places: dict[str, str]) -> tuple[object, object]:
+    """``__getattr__`` and ``__dir__`` of a package whose names are imported when they are first used (PEP 562).
 
+    ``places`` maps a module to the names that it defines, with spaces between them.
+    """
+    import sys
 
-def __getattr__(name: str) -> object:
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    modules = {name: module for module, names in places.items() for name in names.split()}
+    space = vars(sys.modules[package])
 
-    value = globals()[name] = getattr(import_module(place), name)
-    return value
+    def imported(name: str) -> object:
+        if name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        value = space[name] = getattr(import_module(modules[name]), name)
+        return value
+
+    return imported, lambda: sorted({*space, *modules})
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+# For type checkers: `__init__.pyi`.
+__getattr__, __dir__ = lazy(
+    __name__,
+    {
+        "receipts.api.answer": "Receipts",
+        "receipts.api.comparison": "Comparison",
+        "receipts.api.receipt": "Check Receipt check load",
+        "receipts.api.store": "Store compare open",
+    },
+)

@@ -1,5 +1,7 @@
 """What `import receipts` offers; see `__init__.py`."""
 
+from collections.abc import Callable
+
 from receipts.api.answer import Receipts as Receipts
 from receipts.api.comparison import Comparison as Comparison
 from receipts.api.receipt import Check as Check
@@ -11,3 +13,5 @@ from receipts.api.store import compare as compare
 from receipts.api.store import open as open
 
 __version__: str
+
+def lazy(package: str, places: dict[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]: ...

@@ -7,7 +7,17 @@ Importing it imports no framework, and nothing of the engine. ``docs/recorder.md
 
 from __future__ import annotations
 
-from receipts.emit.contract import UnstatedFact
-from receipts.emit.recorder import Recorder
+from typing import TYPE_CHECKING
+
+from receipts import lazy
+
+if TYPE_CHECKING:
+    from receipts.emit.contract import UnstatedFact
+    from receipts.emit.recorder import Recorder
+else:
+    # The engine uses single modules of this package: they do not load the recorder.
+    __getattr__, __dir__ = lazy(
+        __name__, {"receipts.emit.contract": "UnstatedFact", "receipts.emit.recorder": "Recorder"}
+    )
 
 __all__ = ["Recorder", "UnstatedFact"]

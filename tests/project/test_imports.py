@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,46 @@ import rule_cases
 PROGRAM = """
 import sys
 from receipts.cli import main
-code = main()
-print(code, *sorted({"pandas", "scipy"} & set(sys.modules)), file=sys.stderr)
+print(f"\\n{main()}", *sys.modules, file=sys.stderr)
 """
 
 
-@pytest.mark.parametrize("words", [["--help"], ["compare", "a.json", "b.json"], ["submit", "a.json", "b.json"]])
-def test_no_command_of_every_day_loads_pandas_or_scipy(words: list[str], tmp_path: Path) -> None:
+@pytest.fixture
+def loaded_by(tmp_path: Path) -> Callable[..., set[str]]:
+    """Modules that a command loads, in a folder with receipts a.json and b.json; no store is there at first."""
     for name, micro_batch in (("a", 2), ("b", 4)):
         tree = rule_cases.base()
         rule_cases.put(tree, "run.launch", f"launch-{name}")
         rule_cases.put(tree, "batch.micro_batch", micro_batch)
         (tmp_path / f"{name}.json").write_text(json.dumps(tree), encoding="utf-8")
-    command = [sys.executable, "-c", PROGRAM, "--store", str(tmp_path / "store.sqlite"), *words]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert re.fullmatch("[013]", done.stderr.splitlines()[-1])
+    environment = {**os.environ, "RECEIPTS_STORE": str(tmp_path / "store.sqlite")}
+
+    def call(*words: str) -> set[str]:
+        command = [sys.executable, "-c", PROGRAM, *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        code, *modules = done.stderr.splitlines()[-1].split()
+        assert code in {"0", "1", "3"}, done.stderr
+        return set(modules)
+
+    return call
+
+
+@pytest.mark.parametrize("words", ["--help", "compare a.json b.json", "check a.json", "submit a.json b.json", "list"])
+def test_no_command_of_every_day_loads_pandas_or_scipy(words: str, loaded_by: Callable[..., set[str]]) -> None:
+    assert not {"numpy", "pandas", "pyarrow", "psycopg", "scipy"} & loaded_by(*words.split())
+
+
+@pytest.mark.parametrize("words", ["--help", "compare a.json b.json", "check a.json"])
+def test_what_needs_no_store_loads_no_database(words: str, loaded_by: Callable[..., set[str]]) -> None:
+    modules = loaded_by(*words.split())
+    assert not {"sqlalchemy", "sqlite3"} & modules
+    assert {name for name in modules if name.startswith("receipts.store.")} <= {"receipts.store.address"}
+
+
+def test_the_engine_takes_modules_of_the_recorder_and_not_the_recorder(loaded_by: Callable[..., set[str]]) -> None:
+    modules = loaded_by("submit", "a.json")
+    assert "receipts.emit.launch_values" in modules
+    assert "receipts.emit.recorder" not in modules
 
 
 def test_what_a_section_declares_is_not_text_that_every_start_compiles() -> None:
