@@ -11,8 +11,11 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from glob import escape, glob
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, cast
 
@@ -54,7 +57,7 @@ def plugins() -> Mapping[str, Plugin]:
     known: dict[str, Plugin] = {}
     for name in _packages():
         known[name] = importlib.import_module(name).PLUGIN
-    for name in _entries():
+    for name in named_elsewhere(GROUP):
         try:
             known[name] = importlib.import_module(name).PLUGIN
         except Exception as error:
@@ -70,10 +73,20 @@ def _packages() -> Iterator[str]:
     yield from (f"{PACKAGE}.{item.name}" for item in pkgutil.iter_modules(package.__path__) if item.ispkg)
 
 
-def _entries() -> Iterator[str]:
-    from importlib.metadata import entry_points
+def named_elsewhere(group: str) -> list[str]:
+    """The packages that other distributions name in a group of entry points, in the order of their names.
 
-    yield from (entry.value for entry in entry_points(group=GROUP))
+    Most environments have none. `importlib.metadata` takes longer to import than the rest of ``receipts --help``, so
+    it is asked only where the metadata of a distribution holds the name of the group.
+    """
+    for folder in sys.path:
+        for file in glob(f"{escape(folder or '.')}/*.*-info/entry_points.txt"):
+            with suppress(OSError):
+                if group.encode() in Path(file).read_bytes():
+                    from importlib.metadata import entry_points
+
+                    return sorted({entry.value for entry in entry_points(group=group)})
+    return []
 
 
 def question(name: str) -> Callable[..., Any] | None:

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+from receipts.base.plugins import named_elsewhere
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -39,7 +40,7 @@ def producers() -> tuple[str, ...]:
     spec = importlib.util.find_spec(GROUP)
     places = spec.submodule_search_locations if spec is not None else None
     own = sorted(item.name for item in pkgutil.iter_modules(places, f"{GROUP}.") if item.ispkg) if places else []
-    return (*own, *sorted(point.value for point in entry_points(group=GROUP)))
+    return (*own, *named_elsewhere(GROUP))
 
 
 @cache

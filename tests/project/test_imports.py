@@ -52,6 +52,10 @@ def test_what_needs_no_store_loads_no_database(words: str, loaded_by: Callable[.
     assert {name for name in modules if name.startswith("receipts.store.")} <= {"receipts.store.address"}
 
 
+def test_help_reads_metadata_of_distributions_only_where_one_names_plugins(loaded_by: Callable[..., set[str]]) -> None:
+    assert "importlib.metadata" not in loaded_by("--help")
+
+
 def test_the_engine_takes_modules_of_the_recorder_and_not_the_recorder(loaded_by: Callable[..., set[str]]) -> None:
     modules = loaded_by("submit", "a.json")
     assert "receipts.emit.launch_values" in modules
