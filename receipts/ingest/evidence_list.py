@@ -10,7 +10,7 @@ from typing import Any, Final
 from receipts.ingest.configuration import readings
 from receipts.ingest.draft import RECEIPT, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.leaves import OPEN, fitting, parts
+from receipts.ingest.leaves import OPEN, fitting, parts, place
 from receipts.ingest.path import LEVELS
 from receipts.ingest.reading import LINE, Reading, alike
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
@@ -74,7 +74,7 @@ def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
 def _records(draft: ReceiptDraft) -> defaultdict[tuple[str, str], dict[str, str]]:
     """By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so."""
     records: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for path, item in draft.shown.items():
+    for path, item in sorted(draft.shown.items(), key=lambda shown: place(shown[0])):
         if item.source == RECEIPT:
             continue  # that the receipt states it is no reading of it
         record = records[item.where.file, item.source]
@@ -101,7 +101,7 @@ def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) 
         elif same is None:
             joined.append(entry)
         elif more := {**same.get("read", {}), **entry.get("read", {})}:
-            same["read"] = more
+            same["read"] = {path: more[path] for path in sorted(more, key=place)}
     return joined
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from shlex import quote
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -64,6 +64,23 @@ def put(tree: dict[str, Any], path: str, value: Any) -> None:
     for part in sections:
         tree = tree.setdefault(part, {})
     tree[last] = value
+
+
+def place(path: str) -> int:
+    """Where a leaf is in the document; one that an open map holds is where the map is."""
+    known = _places()
+    return known.get(path, known.get(path.partition(".")[0], len(known)))
+
+
+@cache
+def _places() -> dict[str, int]:
+    """The place of every section and leaf in the document."""
+    places: dict[str, int] = {}
+    for leaf in leaves():
+        keys = leaf.path.replace("[]", "").removesuffix(".*").split(".")
+        for count in range(1, len(keys) + 1):
+            places.setdefault(".".join(keys[:count]), len(places))
+    return places
 
 
 def fitting(path: str, value: Any) -> Any:

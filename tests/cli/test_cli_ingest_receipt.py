@@ -135,7 +135,7 @@ def test_two_receipts_are_two_launches(shell: Shell, receipt: Writer) -> None:
     (shell.folder / "other.json").write_bytes((shell.folder / "run.json").read_bytes() + b"\n")
     refused = shell("ingest", "run.json", "other.json")
     assert refused.code == 2
-    assert "2 receipts (run.json, other.json)" in refused.err
+    assert "2 receipts (other.json, run.json)" in refused.err
 
 
 def test_a_receipt_with_errors_is_refused_with_all_of_them(shell: Shell, receipt: Writer) -> None:
