@@ -16,7 +16,8 @@ from schemas import receipt_schema
 from receipts.ingest.vocabulary import table, tables
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import builtin
-from receipts.receipt.leaves import COLLECTIONS
+from receipts.receipt.leaf import AGREE
+from receipts.receipt.leaves import COLLECTIONS, leaves
 from receipts.receipt.route import SPELLINGS
 
 Node = Mapping[str, Any]
@@ -36,6 +37,7 @@ def recorder_contract() -> str:
         "schema_version": max(schema["properties"]["schema_version"]["enum"]),
         "evidence_rule": builtin().rules.about(Topic.EVIDENCE)[0],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
+        "ranks": {leaf.path: leaf.ranks for leaf in leaves() if leaf.ranks != AGREE},
         "collections": list(COLLECTIONS),
         "names": dict(SPELLINGS),
         "needs": needs,

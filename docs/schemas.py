@@ -9,6 +9,8 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from receipts.receipt.leaf import POLICIES
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 COMPLETE = {
@@ -39,7 +41,7 @@ def receipt_schema() -> Schema:
 
 
 def _polished(node: Any) -> Any:
-    """Without pydantic's titles and null defaults, and with the declared roles under a vendor key."""
+    """Without pydantic's titles and null defaults, and with the declared roles, but no policy, under a vendor key."""
     if isinstance(node, list):
         return [_polished(item) for item in node]
     if not isinstance(node, dict):
@@ -50,8 +52,10 @@ def _polished(node: Any) -> Any:
             continue
         if key == "default" and value is None:
             continue
-        renamed = key == "receipts" and isinstance(value, dict) and "role" in value
-        found["x-receipts" if renamed else key] = _polished(value)
+        if key == "receipts" and isinstance(value, dict) and "role" in value:
+            found["x-receipts"] = {name: item for name, item in value.items() if name not in POLICIES}
+        else:
+            found[key] = _polished(value)
     return found
 
 

@@ -30,10 +30,12 @@ class InvalidValue(Exception):
 class Contract:
     """Leaves by path, each with its kind and bounds, lanes by name, and the code of the rule on a path's evidence.
 
+    ``ranks`` says by leaf how the values of several ranks become one, where they need not agree.
+
     ``needs`` are what most lanes ask for, each with the rule that asks; a lane says what it asks besides, and not.
     """
 
-    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "needs", "schema_version")
+    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "needs", "ranks", "schema_version")
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Contract:
         lanes: Mapping[str, Any],
         needs: Mapping[str, str],
         names: Mapping[str, str],
+        ranks: Mapping[str, str],
         collections: Sequence[str] = (),
         evidence_rule: str = "",
     ) -> None:
@@ -50,6 +53,7 @@ class Contract:
         self.lanes = lanes
         self.needs = needs
         self.names = names
+        self.ranks = ranks
         self.collections = collections
         self.evidence_rule = evidence_rule
 

@@ -5,42 +5,48 @@ from __future__ import annotations
 from array import array
 from statistics import median
 
-from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS
+from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, contract
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
 MAX_STEPS = 100_000
-# What each rank may see for itself, and how one number is made of them.
-_LARGEST = (
-    *("compile.compile_seconds", "compile.compiles", "compile.compiles_after_warmup", "compile.graph_breaks"),
-    *("compile.cache_hits", "compile.cache_misses", "compile.argument_bytes", "compile.output_bytes"),
-    *("compile.temp_bytes", "measurement.exposed_communication_seconds", "measurement.health.temperature_celsius"),
-    *("measurement.routing.dropped_share", "measurement.routing.load_ratio", "measurement.gradient_norm.largest"),
-    *("measurement.health.clock_spread", "path.witnessed.host_transfers_per_step"),
-)
-_MIDDLE = ("measurement.health.power_watts", "measurement.health.clock_mhz")
-_MEAN = "measurement.goodput."
-# Of these the lowest rank that states one is taken: data-parallel ranks have losses of their own.
-_FIRST = ("measurement.loss.", "measurement.gradient_norm.", "run.command", "run.label")
-_ALL_TRUE = ("measurement.loss.finite", "measurement.gradient_norm.finite")
-_UNION = ("measurement.health.throttle_reasons", "path.witnessed.frameworks", "path.witnessed.replicated")
-_APART = (
-    *("run.started", "run.finished", "run.outcome", "run.exit_code", "run.host", "run.processes"),
-    "measurement.step_flags",
-)
-_LISTS = (
-    *("measurement.step_durations_seconds", "measurement.step_wall_seconds", "measurement.path_counters"),
-    *("memory.chips", "evidence", "inputs.files"),
-)
+_MAPS = (*OPEN_MAPS, *INPUT_MAPS, "schema_version")
 # A launcher gives each rank its own.
 _OWN_FLAGS = ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_WORKER_ID", "TPU_PROCESS_PORT")
 # A launcher hands each rank its own number, and where the others are.
 _OWN_INPUTS = ("local_rank", "node_rank", "rank", "process_id", "host_idx", "machine_rank", "process_index", "task_id")
-_CAPTURE = "inputs.capture"
-_NEVER = object()
+
+
+def most_each(values: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """By name the largest count."""
+    names = sorted({name for value in values for name in value})
+    return {name: max(value.get(name, 0) for value in values) for name in names}
+
+
+def captured(values: Sequence[str]) -> str:
+    """What was not captured on some rank; the whole was where it was on each."""
+    parts = dict.fromkeys(part for value in values for part in value.split("; "))
+    if not all(value.startswith("whole") for value in values):
+        parts.pop("whole", None)
+    return "; ".join(parts)
+
+
+# How the values of several ranks become one. Each leaf declares which (`ranks` in its section of `receipts.receipt`);
+# the others must agree, and of those with ``code`` another function makes one. Losses are the first rank's that states
+# one: data-parallel ranks have their own.
+JOINS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "all": all,
+    "capture": captured,
+    "first": lambda values: values[0],
+    "max": max,
+    "mean": lambda values: sum(values) / len(values),
+    "median": median,
+    "most_each": most_each,
+    "union": lambda values: sorted({item for value in values for item in value}),
+}
 
 
 class RankJoin:
@@ -58,44 +64,21 @@ class RankJoin:
         stated: dict[str, dict[int, Any]] = {}
         for rank, tree in self.trees.items():
             for path, value in _leaves(tree):
-                if path not in _APART and not path.startswith(("failure.", "schema_version")):
-                    stated.setdefault(path, {})[rank] = value
-        values = {path: self._leaf(path, by_rank) for path, by_rank in stated.items()}
+                stated.setdefault(path, {})[rank] = value
+        values: dict[str, Any] = {}
+        for path, by_rank in stated.items():
+            own, rule = list(by_rank.values()), contract().ranks.get(path)
+            if rule != "union" and all(value == own[0] for value in own):
+                values[path] = own[0]
+            elif rule is not None:
+                values[path] = JOINS[rule](own)
+            else:
+                self.disagreements.append(f"{path}: ranks disagree and it is left out: {values_by_rank(by_rank)}")
         clocks = stated.get("measurement.health.clock_mhz", {})
         if len(clocks) > 1 and max(clocks.values()) > 0:
             spread = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
             values["measurement.health.clock_spread"] = spread
-        return {path: value for path, value in values.items() if value is not _NEVER}
-
-    def _leaf(self, path: str, by_rank: Mapping[int, Any]) -> Any:
-        values = list(by_rank.values())
-        if path == _CAPTURE:
-            parts = dict.fromkeys(part for value in values for part in value.split("; "))
-            if not all(value.startswith("whole") for value in values):
-                parts.pop("whole", None)
-            return "; ".join(parts)
-        if path in _ALL_TRUE:
-            return all(values)
-        if path in _UNION:
-            return sorted({item for value in values for item in value})
-        if all(value == values[0] for value in values):
-            return values[0]
-        if path in _LARGEST:
-            return max(values)
-        if path in _MIDDLE:
-            return median(values)
-        if path.startswith(_MEAN):
-            return sum(values) / len(values)
-        if path == "path.witnessed.fallbacks":
-            names = sorted({name for value in values for name in value})
-            return {name: max(value.get(name, 0) for value in values) for name in names}
-        if path.startswith(_FIRST):
-            return values[0]
-        self._disagree(path, by_rank)
-        return _NEVER
-
-    def _disagree(self, path: str, by_rank: Mapping[int, Any]) -> None:
-        self.disagreements.append(f"{path}: ranks disagree and it is left out: {values_by_rank(by_rank)}")
+        return values
 
     def maps(self) -> dict[str, dict[str, Any]]:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""
@@ -229,11 +212,13 @@ def values_by_rank(by_rank: Mapping[int, Any]) -> str:
 def _leaves(tree: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
     for name, value in tree.items():
         path = f"{before}{name}"
-        if not before and name in (*OPEN_MAPS, "evidence"):
+        if (
+            path in _MAPS
+            or contract().ranks.get(path) == "code"
+            or (isinstance(value, list) and value and isinstance(value[0], dict))
+        ):
             continue
-        if path in _LISTS or path in INPUT_MAPS:
-            continue
-        if isinstance(value, dict) and path not in ("measurement.step_flags", "path.witnessed.fallbacks"):
+        if isinstance(value, dict) and path not in contract().leaves:
             yield from _leaves(value, f"{path}.")
         elif value is not None:
             yield path, value

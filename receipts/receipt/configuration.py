@@ -192,17 +192,17 @@ class Compile(Section):
     cuda_graph_scope: tuple[Name, ...] | None = axis("What is captured.", of="cuda_graphs")
     warmup_policy: Name | None = axis("What the launch does before it measures.")
     cache_state: Literal["cold", "warm", "off"] | None = regime("State of the compile cache at the start.")
-    compile_seconds: Seconds | None = observed("Total compile time.", unit="seconds")
+    compile_seconds: Seconds | None = observed("Total compile time.", unit="seconds", ranks="max")
     compile_seconds_stated: Name | None = observed("Source text of `compile_seconds`.")
-    compiles: Count | None = observed("Programs compiled by a backend.")
-    compiles_after_warmup: Count | None = observed("Compiles and recompiles after the window opened.")
-    graph_breaks: Count | None = observed("Graph breaks in a graph that should be whole.")
-    cache_hits: Count | None = observed("Programs found in the persistent cache.")
-    cache_misses: Count | None = observed("Programs not found there.")
+    compiles: Count | None = observed("Programs compiled by a backend.", ranks="max")
+    compiles_after_warmup: Count | None = observed("Compiles and recompiles after the window opened.", ranks="max")
+    graph_breaks: Count | None = observed("Graph breaks in a graph that should be whole.", ranks="max")
+    cache_hits: Count | None = observed("Programs found in the persistent cache.", ranks="max")
+    cache_misses: Count | None = observed("Programs not found there.", ranks="max")
     program_digest: Name | None = observed("Digest of the compiled step.")
-    argument_bytes: Bytes | None = observed("The compiler's argument bytes per chip.", unit="bytes")
-    output_bytes: Bytes | None = observed("The compiler's output bytes per chip.", unit="bytes")
-    temp_bytes: Bytes | None = observed("The compiler's temporary bytes per chip.", unit="bytes")
+    argument_bytes: Bytes | None = observed("The compiler's argument bytes per chip.", unit="bytes", ranks="max")
+    output_bytes: Bytes | None = observed("The compiler's output bytes per chip.", unit="bytes", ranks="max")
+    temp_bytes: Bytes | None = observed("The compiler's temporary bytes per chip.", unit="bytes", ranks="max")
 
 
 class Intended(Section):
@@ -225,7 +225,7 @@ class Witnessed(Section):
 
     framework: Name | None = observed("Host framework seen.")
     frameworks: tuple[Name, ...] | None = observed(
-        "Every host framework that evidence shows; one name if there is only one."
+        "Every host framework that evidence shows; one name if there is only one.", ranks="union"
     )
     runtime: Name | None = observed("Runtime seen.")
     attention: Name | None = observed("Attention seen.")
@@ -233,15 +233,17 @@ class Witnessed(Section):
     dispatch: Name | None = observed("Dispatch seen.")
     ssm: Name | None = observed("Kernel family of Mamba and recurrent blocks seen.")
     sharding: Name | None = observed("Partition in the compiled program.")
-    replicated: tuple[Name, ...] | None = observed("Arrays that the compiler replicated.")
+    replicated: tuple[Name, ...] | None = observed("Arrays that the compiler replicated.", ranks="union")
     overlap: Name | None = observed("Overlap seen.")
     cross_entropy: Name | None = observed("Cross-entropy of the main head seen.")
     mtp_cross_entropy: Name | None = observed("Cross-entropy of the MTP heads seen.")
     posture: Name | None = observed("Compile posture seen.")
     compute_dtype: Name | None = observed("Type of the matmuls that evidence shows.")
     cuda_graphs: bool | None = observed("Whether graphs were captured and replayed.")
-    fallbacks: dict[Name, Count] | None = observed("Operators that left the path, with counts (`aten::…`).")
-    host_transfers_per_step: float | None = observed("Transfers of live tensors to the host per step.")
+    fallbacks: dict[Name, Count] | None = observed(
+        "Operators that left the path, with counts (`aten::…`).", ranks="most_each"
+    )
+    host_transfers_per_step: float | None = observed("Transfers of live tensors to the host per step.", ranks="max")
 
 
 class Path(Section):

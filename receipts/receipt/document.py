@@ -139,7 +139,7 @@ class Inputs(Section):
     launcher: InputMap | None = _map("Options of the launchers before the program, by launcher and key.")
     resolved: InputMap | None = _map("Settings as the program or its framework resolved them, by dotted key.")
     capture: Annotated[Text, StringConstraints(min_length=1)] | None = note(
-        "`whole` if all of the above was captured, otherwise the reasons why not."
+        "`whole` if all of the above was captured, otherwise the reasons why not.", ranks="capture"
     )
 
 
@@ -188,15 +188,15 @@ class Run(Section):
     )
     lane: Name = note("Name of the lane, the contract that applies to the launch.", required=True)
     kind: Kind = regime("What was run.", required=True)
-    outcome: Outcome = ending("How the launch ended.", required=True)
+    outcome: Outcome = ending("How the launch ended.", required=True, ranks="code")
     provenance: Provenance = note(
         "Origin of the numbers: measured, quoted from elsewhere, projected, or illustrative.",
         required=True,
     )
-    started: AwareDatetime = replicate("When the launch started, with its zone.", required=True)
+    started: AwareDatetime = replicate("When the launch started, with its zone.", required=True, ranks="code")
     started_stated: Text | None = note("Source text of `started` if it is less exact than a second.")
-    finished: AwareDatetime | None = observed("When it ended, with its zone.")
-    label: Name | None = note("A label for people to read.")
+    finished: AwareDatetime | None = observed("When it ended, with its zone.", ranks="code")
+    label: Name | None = note("A label for people to read.", ranks="first")
     tags: tuple[Name, ...] | None = note("Words by which to search for it.")
     context: Name | None = note(
         "The base configuration by name or digest: launcher preset, config file, notebook section. "
@@ -206,11 +206,13 @@ class Run(Section):
         "The session that it was launched in, to answer one question: launches of one session belong together.",
         since="1.1",
     )
-    host: Name | None = block("Host, or the first of several.")
-    processes: tuple[Count, ...] | None = note("Process ids of its ranks, in their order, each on its own host.")
+    host: Name | None = block("Host, or the first of several.", ranks="code")
+    processes: tuple[Count, ...] | None = note(
+        "Process ids of its ranks, in their order, each on its own host.", ranks="code"
+    )
     site: Name | None = block("Data center, cloud zone or machine room.")
-    command: Text | None = note("The command line, secrets redacted.")
-    exit_code: int | None = ending("Exit status of the process; negative for a signal.")
+    command: Text | None = note("The command line, secrets redacted.", ranks="first")
+    exit_code: int | None = ending("Exit status of the process; negative for a signal.", ranks="code")
     supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
     witness_for: Name | None = note(
         "The launch, by name or id, whose path this launch witnesses, usually under a profiler."
@@ -220,7 +222,8 @@ class Run(Section):
     parts: tuple[Part, ...] | None = observed("The launches whose steps it joins, if there are several.")
     recorded: Recorded | None = section("Who wrote the document; absent from one that a person wrote.")
     entries: Annotated[dict[Name, Count], Field(max_length=100)] | None = note(
-        "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, …."
+        "Entries of maps, lists and sections when the receipt was written, by path: `wheels`, `memory.chips`, ….",
+        ranks="code",
     )
 
 

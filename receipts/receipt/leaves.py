@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, 
 from pydantic import BaseModel
 
 from receipts.receipt.document import Receipt
-from receipts.receipt.leaf import Role, Section
+from receipts.receipt.leaf import AGREE, Role, Section
 from receipts.receipt.measurement import StepFlag
 
 
@@ -35,6 +35,7 @@ class Leaf:
     description: str
     follows: str | None
     required: bool
+    ranks: str = AGREE
 
 
 def section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -77,6 +78,7 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
             description=field.description or "",
             follows=declared.get("follows"),
             required=field.is_required(),
+            ranks=declared.get("ranks", AGREE),
         )
 
 

@@ -68,22 +68,22 @@ class Stated(Section):
 class Loss(Section):
     """Loss in nats per token."""
 
-    first: float | None = observed("Loss of the first step.", unit="nats/token")
-    last: float | None = observed("Loss of the last step.", unit="nats/token")
-    finite: bool | None = observed("Whether every loss was finite.")
-    steps: tuple[Count, ...] | None = observed("Steps at which `values` were taken.")
-    values: tuple[float, ...] | None = observed("Losses at `steps`.", unit="nats/token")
-    validation: float | None = observed("Validation loss.", unit="nats/token")
-    bits_per_byte: Amount | None = observed("Validation bits per byte.", unit="bits/byte")
+    first: float | None = observed("Loss of the first step.", unit="nats/token", ranks="first")
+    last: float | None = observed("Loss of the last step.", unit="nats/token", ranks="first")
+    finite: bool | None = observed("Whether every loss was finite.", ranks="all")
+    steps: tuple[Count, ...] | None = observed("Steps at which `values` were taken.", ranks="first")
+    values: tuple[float, ...] | None = observed("Losses at `steps`.", unit="nats/token", ranks="first")
+    validation: float | None = observed("Validation loss.", unit="nats/token", ranks="first")
+    bits_per_byte: Amount | None = observed("Validation bits per byte.", unit="bits/byte", ranks="first")
 
 
 class GradientNorm(Section):
     """Global gradient norm."""
 
-    first: float | None = observed("Norm of the first step.")
-    last: float | None = observed("Norm of the last step.")
-    largest: float | None = observed("Largest norm.")
-    finite: bool | None = observed("Whether every norm was finite.")
+    first: float | None = observed("Norm of the first step.", ranks="first")
+    last: float | None = observed("Norm of the last step.", ranks="first")
+    largest: float | None = observed("Largest norm.", ranks="max")
+    finite: bool | None = observed("Whether every norm was finite.", ranks="all")
 
 
 class PathCounter(Section):
@@ -99,30 +99,30 @@ class PathCounter(Section):
 class Goodput(Section):
     """Wall time by activity."""
 
-    step_seconds: Seconds | None = observed("In steps.", unit="seconds")
-    compile_seconds: Seconds | None = observed("Compiling.", unit="seconds")
-    checkpoint_seconds: Seconds | None = observed("In checkpoints.", unit="seconds")
-    eval_seconds: Seconds | None = observed("In evaluation.", unit="seconds")
-    data_seconds: Seconds | None = observed("Waiting for data.", unit="seconds")
-    idle_seconds: Seconds | None = observed("The rest.", unit="seconds")
+    step_seconds: Seconds | None = observed("In steps.", unit="seconds", ranks="mean")
+    compile_seconds: Seconds | None = observed("Compiling.", unit="seconds", ranks="mean")
+    checkpoint_seconds: Seconds | None = observed("In checkpoints.", unit="seconds", ranks="mean")
+    eval_seconds: Seconds | None = observed("In evaluation.", unit="seconds", ranks="mean")
+    data_seconds: Seconds | None = observed("Waiting for data.", unit="seconds", ranks="mean")
+    idle_seconds: Seconds | None = observed("The rest.", unit="seconds", ranks="mean")
 
 
 class Routing(Section):
     """What the router did."""
 
-    dropped_share: Share | None = observed("Share of tokens dropped.")
-    load_ratio: Amount | None = observed("Largest expert load over the mean.")
+    dropped_share: Share | None = observed("Share of tokens dropped.", ranks="max")
+    load_ratio: Amount | None = observed("Largest expert load over the mean.", ranks="max")
     padded_to_capacity: bool | None = observed("Whether expert batches were padded to capacity.")
 
 
 class Health(Section):
     """Clocks, power and heat over the window."""
 
-    clock_mhz: Amount | None = observed("Median SM or core clock.", unit="MHz")
-    power_watts: Amount | None = observed("Median power per chip.", unit="watts")
-    temperature_celsius: float | None = observed("Highest temperature.", unit="°C")
-    throttle_reasons: tuple[Name, ...] | None = observed("Throttle reasons; an empty list means none.")
-    clock_spread: Share | None = observed("Spread of clocks over chips, (largest − smallest) / largest.")
+    clock_mhz: Amount | None = observed("Median SM or core clock.", unit="MHz", ranks="median")
+    power_watts: Amount | None = observed("Median power per chip.", unit="watts", ranks="median")
+    temperature_celsius: float | None = observed("Highest temperature.", unit="°C", ranks="max")
+    throttle_reasons: tuple[Name, ...] | None = observed("Throttle reasons; an empty list means none.", ranks="union")
+    clock_spread: Share | None = observed("Spread of clocks over chips, (largest − smallest) / largest.", ranks="max")
     rank_skew: Share | None = observed("Median over steps of (slowest − fastest rank) / slowest.")
 
 
@@ -130,7 +130,7 @@ class Measurement(Section):
     """What was measured, and how."""
 
     step_durations_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
-        "Every step's duration in order; with many ranks the per-step maximum.", unit="seconds"
+        "Every step's duration in order; with many ranks the per-step maximum.", unit="seconds", ranks="code"
     )
     interval_means_seconds: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
         "Mean step time of each interval in order, if the log prints means and no single steps.", unit="seconds"
@@ -143,6 +143,7 @@ class Measurement(Section):
         "checkpoints, compiles and profiles in between; of intervals the mean over their steps.",
         unit="seconds",
         since="1.1",
+        ranks="code",
     )
     step_tokens_per_second: Annotated[tuple[Duration, ...], Field(max_length=MAX_STEPS)] | None = observed(
         "Tokens per second over all chips of each step, in order, if nothing tells how many tokens a step has.",
@@ -150,7 +151,7 @@ class Measurement(Section):
         since="1.1",
     )
     step_flags: dict[StepFlag, tuple[Count, ...]] | None = observed(
-        "Positions in the list of steps that are not ordinary, by reason."
+        "Positions in the list of steps that are not ordinary, by reason.", ranks="code"
     )
     steps: Positive | None = observed("Number of steps, if their durations are not kept.")
     window: Window | None = section("The measured window.")
@@ -165,7 +166,7 @@ class Measurement(Section):
     goodput: Goodput | None = section("Wall time by category.")
     routing: Routing | None = section("Routing.")
     exposed_communication_seconds: Seconds | None = observed(
-        "Communication per step that does not overlap with computation.", unit="seconds"
+        "Communication per step that does not overlap with computation.", unit="seconds", ranks="max"
     )
     health: Health | None = section("Clocks, power, heat, skew.")
 
@@ -242,15 +243,15 @@ class LadderAttempt(Section):
 class Failure(Section):
     """Why the launch did not end well."""
 
-    phase: FailurePhase | None = ending("When it failed.")
-    class_: FailureClass | None = ending("What kind of failure.", alias="class")
-    requested_bytes: Bytes | None = observed("The one request that failed.", unit="bytes")
-    used_bytes: Bytes | None = observed("Memory in use, or the total that a plan needs.", unit="bytes")
-    free_bytes: Bytes | None = observed("Free memory.", unit="bytes")
-    limit_bytes: Bytes | None = observed("The limit.", unit="bytes")
-    operator: Name | None = observed("Operator or site.")
-    message: Text | None = observed("The message, shortened.")
-    chip: Count | None = observed("Physical chip, where the failure has one.")
-    rank: Count | None = observed("Rank, where the failure has one.")
-    step: Count | None = observed("Step at which it failed.")
+    phase: FailurePhase | None = ending("When it failed.", ranks="code")
+    class_: FailureClass | None = ending("What kind of failure.", alias="class", ranks="code")
+    requested_bytes: Bytes | None = observed("The one request that failed.", unit="bytes", ranks="code")
+    used_bytes: Bytes | None = observed("Memory in use, or the total that a plan needs.", unit="bytes", ranks="code")
+    free_bytes: Bytes | None = observed("Free memory.", unit="bytes", ranks="code")
+    limit_bytes: Bytes | None = observed("The limit.", unit="bytes", ranks="code")
+    operator: Name | None = observed("Operator or site.", ranks="code")
+    message: Text | None = observed("The message, shortened.", ranks="code")
+    chip: Count | None = observed("Physical chip, where the failure has one.", ranks="code")
+    rank: Count | None = observed("Rank, where the failure has one.", ranks="code")
+    step: Count | None = observed("Step at which it failed.", ranks="code")
     ladder: tuple[LadderAttempt, ...] | None = observed("Later attempts, in order.")
