@@ -41,6 +41,7 @@ JOINS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "all": all,
     "capture": captured,
     "first": lambda values: values[0],
+    "joined": lambda values: "+".join(dict.fromkeys(name for value in values for name in value.split("+"))),
     "max": max,
     "mean": lambda values: sum(values) / len(values),
     "median": median,
@@ -68,12 +69,16 @@ class RankJoin:
         values: dict[str, Any] = {}
         for path, by_rank in stated.items():
             own, rule = list(by_rank.values()), contract().ranks.get(path)
-            if rule != "union" and all(value == own[0] for value in own):
+            # The kernels of a rank in another order are no other kernels.
+            compared = [set(value.split("+")) for value in own] if rule == "joined" else own
+            if rule != "union" and all(value == compared[0] for value in compared):
                 values[path] = own[0]
-            elif rule is not None:
+                continue
+            if rule is not None:
                 values[path] = JOINS[rule](own)
-            else:
-                self.disagreements.append(f"{path}: ranks disagree and it is left out: {values_by_rank(by_rank)}")
+            if rule in (None, "joined"):
+                fate = "left out" if rule is None else "stated with each"
+                self.disagreements.append(f"{path}: ranks disagree and it is {fate}: {values_by_rank(by_rank)}")
         clocks = stated.get("measurement.health.clock_mhz", {})
         if len(clocks) > 1 and max(clocks.values()) > 0:
             spread = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())

@@ -64,6 +64,11 @@ def write(folder: Path, *parts: Mapping[str, Any]) -> list[str]:
     return sorted(str(path) for path in folder.glob("*.part.json"))
 
 
+def left_path(verdicts: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Where R302 says of a receipt that it left its path, and with which level."""
+    return [(item["at"], item["level"]) for item in verdicts[0]["findings"] if item["code"] == "R302"]
+
+
 def test_the_receipt_has_every_chip_and_the_slowest_rank_of_every_step(shell: Shell) -> None:
     files = write(shell.folder, *(part(rank) for rank in range(4)))
     said = shell("merge", *files, "-o", "run.json")
@@ -114,6 +119,43 @@ def test_ranks_that_disagree_are_named_and_the_value_is_left_out(shell: Shell) -
     # In a map that was captured whole an absent key would be the value *unset*: what differs is said there.
     assert found["flags"]["NCCL_DEBUG"] == "INFO (ranks 0-2); WARN (rank 3)"
     assert found["wheels"]["torch"] == "2.9.1 (ranks 0-2); 2.9.0 (rank 3)"
+
+
+@pytest.mark.parametrize(
+    ("leaf", "asked", "usual", "other"),
+    [
+        ("attention", "path.intended.attention", "te_fused", "te_unfused"),
+        ("runtime", "path.intended.runtime", "cuda", "cpu"),
+        ("gemm", "path.intended.gemm", "te_bf16", "cublas_bf16"),
+        ("compute_dtype", "numerics.compute_dtype", "bf16", "fp32"),
+        ("posture", "compile.posture", "eager", "regional"),
+    ],
+)
+def test_a_rank_that_left_the_path_is_convicted(shell: Shell, leaf: str, asked: str, usual: str, other: str) -> None:
+    stated = {asked.replace(".", "__"): usual}
+    parts = [part(rank, 8, **stated, **{f"path__witnessed__{leaf}": usual}) for rank in range(7)]
+    parts.append(part(7, 8, **stated, **{f"path__witnessed__{leaf}": other}))
+    said = shell("merge", *write(shell.folder, *parts), "-o", "run.json")
+    assert said.code == 1
+    words = f"path.witnessed.{leaf}: ranks disagree and it is stated with each: {usual} (ranks 0-6); {other} (rank 7)"
+    assert words in " ".join(said.out.split())
+    assert read(shell.folder / "run.json")["path"]["witnessed"][leaf] == f"{usual}+{other}"
+    judged = shell("check", "run.json", "--json")
+    assert judged.code == 1
+    assert (f"path.witnessed.{leaf}", "E") in left_path(judged.json)
+
+
+def test_ranks_that_name_their_kernels_in_another_order_agree(shell: Shell) -> None:
+    kernels = ("te_fused+dsa_tilelang", "dsa_tilelang+te_fused")
+    parts = [part(rank, 2, path__witnessed__attention=kernels[rank]) for rank in range(2)]
+    assert shell("merge", *write(shell.folder, *parts), "-o", "run.json").code == 0
+
+
+def test_stages_that_run_other_kernels_are_what_was_asked_for_together(shell: Shell) -> None:
+    kernels, asked = ("te_fused", "dsa_tilelang"), {"path__intended__attention": "dsa_tilelang+te_fused"}
+    parts = [part(rank, 2, path__witnessed__attention=kernels[rank], **asked) for rank in range(2)]
+    shell("merge", *write(shell.folder, *parts), "-o", "run.json")
+    assert not any("attention" in at for at, _ in left_path(shell("check", "run.json", "--json").json))
 
 
 def test_a_flag_that_some_ranks_lack_is_unset_there(shell: Shell) -> None:
