@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import ClaimVerdict
     from receipts.publish.page import Page, Table
-    from receipts.publish.report.data import BestResult
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
+    from receipts.questions.week.data import BestResult
     from receipts.questions.week.reader import Item, ReportReader
     from receipts.store import Entry, Store
 
@@ -48,8 +48,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
     95 % interval ``low`` to ``high``; that of a peak is of one launch.
     """
-    from receipts.publish.report.results import result
-    from receipts.questions.week.frontier import frontiers, stated
+    from receipts.questions.week.frontier import frontiers, result, stated
     from receipts.questions.week.reader import ReportReader
 
     lanes = list(dict.fromkeys(lanes))
@@ -66,7 +65,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
-    from receipts.questions.week.frontier import STATED, rate, shapes
+    from receipts.questions.week.frontier import MAX_STATED, rate, shapes
     from receipts.store import Filters, condition
 
     rows: list[Entry] = []
@@ -76,7 +75,7 @@ def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
             since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
             rows += reader.store.find(Filters((since, *conditions), limit=MOST_STATED))
     by_shape = shapes(rows).values()
-    return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:STATED])
+    return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:MAX_STATED])
 
 
 def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:

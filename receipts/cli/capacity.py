@@ -253,9 +253,8 @@ def ceiling(session: Session, lane: str, since: str | None) -> Answer:
     Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
     from receipts.base.errors import near
-    from receipts.publish.report.ceilings import ceilings
     from receipts.publish.report.template import page
-    from receipts.questions.ceiling import as_data
+    from receipts.questions.ceiling import as_data, ceilings
 
     begin = moment("--since", since) if since is not None else None
     known = ceilings(session.store, lane, since=begin)

@@ -17,7 +17,8 @@ from receipts.cli.compare import ComparisonOptions, gather, of_two_sides
 from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import Described, WeekData
+    from receipts.questions.week.collect import WeekData
+    from receipts.questions.week.data import Described
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SEALED = timedelta(days=1)  # a store that is reported on is sealed this often at least
@@ -102,8 +103,8 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
     """
     from receipts.base.errors import UsageError
     from receipts.publish.report.basis import parquet
-    from receipts.publish.report.collect import collect_with_basis
     from receipts.publish.report.render import render, render_first
+    from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import asked, moment
 
     if form is not None and session.as_json:
@@ -129,8 +130,8 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
       receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
     """
     from receipts.publish.report.basis import parquet
-    from receipts.publish.report.collect import collect_with_basis
     from receipts.publish.report.render import render
+    from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import Week, asked, moment
 
     at = moment(when.pop("as_of"))
@@ -158,8 +159,9 @@ def compare_(session: Session, options: ComparisonOptions, out: Path) -> Answer:
       receipts report compare a.json b.json --also-a a2.json --also-b b2.json
       receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
     """
-    from receipts.publish.report.pair import page, pair
+    from receipts.publish.report.documents import pair_page
     from receipts.publish.report.render import files
+    from receipts.questions.week.documents import pair
 
     stored = not options.all_files
     compared = gather(session, options, stored=stored)
@@ -167,7 +169,9 @@ def compare_(session: Session, options: ComparisonOptions, out: Path) -> Answer:
     ids = [item.id for item in (*left, *right)] if stored else []
     claims = list(dict.fromkeys(name for one in ids for name in session.store.published.claims_on(one)))
     data = pair(left, right, compared.verdict, session.rulebook, facts, compared.decided, claims)
-    written = files(page(data, session.rulebook.rules, session.config.reports), data, "compare", session.config.reports)
+    written = files(
+        pair_page(data, session.rulebook.rules, session.config.reports), data, "compare", session.config.reports
+    )
     return _written(session, written, out, data.receipts if stored else (), foot=compared.verdict.last_line())
 
 
@@ -184,12 +188,15 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
       receipts report claim mtp-off
       receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
     """
-    from receipts.publish.report.claim import claim, page
+    from receipts.publish.report.documents import claim_page
     from receipts.publish.report.render import files
+    from receipts.questions.week.documents import claim
     from receipts.questions.week.interval import moment
 
     data = claim(session.store, claim_id, session.rulebook, moment(as_of))
-    written = files(page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports)
+    written = files(
+        claim_page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports
+    )
     return _written(session, written, out, data.receipts, foot=data.verdict.last_line())
 
 

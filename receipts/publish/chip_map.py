@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lineage import ran_on
+from receipts.base.text import plain
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
 from receipts.metrics.chips.account import account_json
 from receipts.publish.page import Figure, Page, Section, sections_of
 from receipts.publish.pictures.topology import WORST, ChipLayout, Heat, file_map, layout
-from receipts.publish.text import plain
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Final
 from receipts import metrics
 from receipts.axes import Member
 from receipts.base import units
+from receipts.judging.findings import SHOWN_HELD, decides, grouped, refusing, worth_reading
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import offenses
 from receipts.publish.claim import decisions
-from receipts.publish.offenses import SHOWN_HELD, decides, entry, grouped, on_sides, reason, refusing, worth_reading
+from receipts.publish.offenses import entry, on_sides, reason
 from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
 from receipts.publish.readings import STATED, both, effect_word, ends, ends_of, leaf, mixed, named, number, signed
 from receipts.publish.words import words

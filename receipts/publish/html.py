@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.environment import bundled_folder
+from receipts.base.text import plain
 from receipts.publish.page import Code, Figure, Link, Mark, Page, Section
-from receipts.publish.text import CELL, held, plain
+from receipts.publish.text import CELL, held
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from receipts.base.text import short
 from receipts.base.units import counted
 from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, sections_of, table_of
-from receipts.publish.text import short
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from receipts import metrics
 from receipts.base.units import amount
 from receipts.ingest.leaves import parts
+from receipts.judging.findings import Grouped, grouped
 from receipts.judging.rule import Case
 from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.publish import offenses
 from receipts.publish.claim import decisions
-from receipts.publish.offenses import Grouped, entry, grouped
+from receipts.publish.offenses import entry
 from receipts.publish.page import (
     Cell,
     Page,

@@ -6,36 +6,19 @@ import re
 from typing import Any
 
 from receipts.base import units
+from receipts.base.text import UNKNOWN, plain
 
-LONGEST = 120  # of a label or a value
 NOTE = 240  # of a message or a note, where the receipt holds the whole
 CELL = 1200
-UNKNOWN = "~"
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
 _HELD = re.compile(r"\d \+ \d+(?: launches)?|\d %")  # what no line is broken within
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
 
 
-def plain(text: object, most: int = LONGEST) -> str:
-    """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
-    cut = str(text)[: most + 1]
-    shown = cut if cut.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in cut)
-    return short(shown, most)
-
-
-def short(text: str, most: int) -> str:
-    """Text cut at ``most``, as it is."""
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def held(text: str) -> str:
     """Text whose numbers stay with their sign and unit: no-break spaces, which `plain` never leaves in a text."""
     return _HELD.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
-
-
-def _escaped(char: str) -> str:
-    return " " if char in "\n\r\t\u00a0\u2003" else char.encode("unicode_escape").decode()
 
 
 def cell(text: object) -> str:

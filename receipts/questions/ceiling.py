@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.axes.shape import Description, ShapeKey
+from receipts.axes.shape import Description, ShapeKey, described, pressure
 from receipts.judging.facts import SHAPE, CeilingGrade, ceiling_grade
+from receipts.questions.week.ref import Ref, ref_of
 
 if TYPE_CHECKING:
+    from receipts.store import Store
     from receipts.store.query.outcomes import ShapeOutcomes
+
 
 GRADES: Final[tuple[CeilingGrade, ...]] = ("validated", "repeated", "peak")
 Size = tuple[int, int, int]  # sequence length, micro batch, depth: the order of `receipts.judging.facts.SHAPE`
@@ -212,3 +216,56 @@ def as_data(
             for item in frontiers.frontiers
         ],
     }
+
+
+MAX_GROUPS: Final = 12  # groups of shapes in a report
+MAX_BEYOND: Final = 3  # failures that are named beyond one ceiling
+_SIZES: Final = ("tokens", "micro batch", "depth")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """What a lane sustained, group by group, of which ``more`` are left out.
+
+    `described` says what the receipt is of that represents a group; `refs` has every receipt that is named, and
+    `pressures` what each had beside its shape.
+    """
+
+    reached: CeilingFrontiers
+    more: int
+    described: Mapping[str, Description]
+    refs: Mapping[str, Ref]
+    pressures: Mapping[str, str]
+
+    @property
+    def validated(self) -> bool:
+        """Whether any of them is validated."""
+        return any(item.grade == "validated" for group in self.reached.frontiers for item in group.ceilings)
+
+
+def ceilings(
+    store: Store, lane: str, *, since: datetime | None = None, until: datetime | None = None, most: int | None = None
+) -> Ceilings:
+    """The ceilings of a lane among launches that started in an interval, those groups first that have the best."""
+    reached = frontiers(store.query.reached(lane, since, until))
+    ordered = sorted(
+        reached.frontiers, key=lambda group: _best_grade(group.ceilings[0]) if group.ceilings else len(GRADES)
+    )
+    kept = tuple(ordered[:most])
+    ids = dict.fromkeys(name for group in kept for name in group.last_launches)
+    return Ceilings(
+        reached=reached._replace(frontiers=kept),
+        more=len(ordered) - len(kept),
+        described={group.receipt: described(store.parsed(group.receipt).stated) for group in kept},
+        refs={name: ref_of(store.entry(name)) for name in ids},
+        pressures={name: pressure(store.parsed(name)) for name in ids},
+    )
+
+
+def _best_grade(item: Ceiling) -> int:
+    return GRADES.index(item.grade)
+
+
+def gap(here: Size, there: Size) -> str:
+    """By how much one size exceeds another."""
+    return ", ".join(f"{name} ×{b / a:.3g}" for name, a, b in zip(_SIZES, here, there, strict=True) if a != b)

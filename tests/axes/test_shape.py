@@ -18,9 +18,9 @@ from receipts.axes.shape import described, shape_key, target_of
 from receipts.axes.signature import name_of, parts
 from receipts.judging.facts import shape_standing
 from receipts.publish.page import text as as_text
-from receipts.publish.report.collect import collect
 from receipts.publish.report.render import first_screen
 from receipts.questions.ceiling import frontiers
+from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week
 from receipts.receipt.patterns import family_of
 from receipts.store import Store, open_store

@@ -20,8 +20,8 @@ from receipts.judging.verdict import Finding, Level, Question, path_answer, rece
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.registry import Taint
 from receipts.plugins.study.sweep import Sweep, sweep
-from receipts.publish.report.collect import collect
 from receipts.questions.comparisons import Comparisons
+from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week, moment
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, entries, open_store

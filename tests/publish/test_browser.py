@@ -14,8 +14,8 @@ import report_store as week
 import rule_cases as cases
 from browser import WCAG, Watched, faults, overflow, renamed, watched
 from receipts.cli import main
-from receipts.publish.report.collect import collect
 from receipts.publish.report.render import render
+from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week, moment
 from thorough import unless_thorough
 

@@ -18,6 +18,7 @@ from receipts.publish.pictures import forest, topology
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.pictures.topology import Heat, layout
 from receipts.publish.report import over_sequence, over_weeks, step_times
+from receipts.questions.week import series
 
 pytestmark = pytest.mark.slow
 
@@ -58,9 +59,9 @@ def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
     return forest.picture(found, name=name, title=label)
 
 
-def launch(side: str, middle: float, steady: bool = True) -> step_times.LaunchSteps:
-    spread = tuple(middle * (0.9 + share / 5) for share in step_times.SHARES)
-    return step_times.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
+def launch(side: str, middle: float, steady: bool = True) -> series.LaunchSteps:
+    spread = tuple(middle * (0.9 + share / 5) for share in series.SHARES)
+    return series.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
 
 
 def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
@@ -286,7 +287,7 @@ def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None
 
 
 def test_equal_numbers_are_no_error() -> None:
-    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(step_times.SHARES)) for side in "AB"]
+    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(series.SHARES)) for side in "AB"]
     assert step_times.picture(flat, name="p", title="t") is not None
     hops = [waterfall.WaterfallHop("nothing", 0.0)]
     assert waterfall.picture(hops, waterfall.WaterfallHop("B", 0.0), metric="m", name="p", title="t") is not None

@@ -14,10 +14,9 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
-from receipts.publish.report.basis import FILES, Basis, _columns, datasets, parquet
-from receipts.publish.report.collect import collect_with_basis
-from receipts.publish.report.data import WeekData
+from receipts.publish.report.basis import FILES, _columns, datasets, parquet
 from receipts.publish.report.render import render
+from receipts.questions.week.collect import Basis, WeekData, collect_with_basis
 from receipts.questions.week.interval import Week
 from receipts.store import Store, open_store
 from receipts.workflows.datasets import datasets as exported

@@ -16,10 +16,10 @@ from receipts.base.errors import ResourceError
 from receipts.cli import main
 from receipts.publish.page import Cell, Link
 from receipts.publish.page import text as as_text
-from receipts.publish.report.data import WeekData
 from receipts.publish.report.functions import days
 from receipts.publish.report.render import first_screen, page, render
 from receipts.publish.report.template import environment
+from receipts.questions.week.collect import WeekData
 from receipts.questions.week.ref import cut
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store

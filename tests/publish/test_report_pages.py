@@ -17,12 +17,12 @@ import report_store as week
 import rule_cases as cases
 from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
+from receipts.base.text import plain
 from receipts.cli import main
 from receipts.publish.html import _broken
-from receipts.publish.report.collect import collect
-from receipts.publish.report.data import WeekData
 from receipts.publish.report.render import render
-from receipts.publish.text import cell, change, gib, number, percent, plain, span
+from receipts.publish.text import cell, change, gib, number, percent, span
+from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
 
 pytestmark = pytest.mark.slow

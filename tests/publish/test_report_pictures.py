@@ -17,8 +17,8 @@ from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
 from receipts.publish.report import chips, over_sequence, over_weeks, step_times
-from receipts.publish.report.collect import collect
-from receipts.publish.report.data import WeekData
+from receipts.questions.week import series
+from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
 from receipts.questions.week.reader import Item, ReportReader
 from receipts.receipt import Document, Parsed
@@ -70,7 +70,7 @@ def before(weeks: float, hour: float = 9) -> datetime:
     return datetime(2026, 3, 4, tzinfo=UTC) - timedelta(weeks=weeks) + timedelta(hours=hour)
 
 
-def course(data: WeekData) -> over_weeks.ShapeCourse:
+def course(data: WeekData) -> series.ShapeCourse:
     (lane,) = data.drawn.lanes.values()
     (found,) = lane.courses
     return found
@@ -124,12 +124,12 @@ def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Stor
     data = fill_each(store, repeated(before(2), 1.0), repeated(before(1), 0.5), repeated(before(0), 0.9))
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
     reader = Stricter(store, cases.rulebook(), END)
-    (found,) = over_weeks.courses(reader, "cpu-torch", data.lanes[0].frontier, END)
+    (found,) = series.courses(reader, "cpu-torch", data.lanes[0].frontier, END)
     assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 
 def test_what_led_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
-    old = over_weeks.WEEKS + 4
+    old = series.MAX_WEEKS + 4
     data = fill_each(store, repeated(before(old), 0.8), repeated(before(2), 0.9), repeated(before(0), 0.7))
     found = course(data)
     assert [item.before for item in found.taken] == [True, False]
@@ -192,7 +192,7 @@ def test_steps_that_take_in_other_tokens_are_drawn_by_the_token(data: WeekData) 
 
 
 def test_chips_are_those_of_the_tightest_phase(data: WeekData) -> None:
-    assert [item.receipt for item in data.drawn.chips] == [item.receipt for item in data.headroom[: chips.MOST]]
+    assert [item.receipt for item in data.drawn.chips] == [item.receipt for item in data.headroom[: series.MAX_CHIPS]]
     for item, listed in zip(data.drawn.chips, data.headroom, strict=False):
         assert item.phase == listed.phase
         assert max(one.peak or 0 for one in item.chips) == listed.highest_peak_bytes

@@ -14,9 +14,9 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.base.environment import this_process
-from receipts.publish.report.data import WeekData
+from receipts.base.text import plain
 from receipts.publish.report.render import render
-from receipts.publish.text import plain
+from receipts.questions.week.collect import WeekData
 from receipts.receipt import Parsed
 from receipts.store import Entry, Store, open_store
 from store_copies import FileCopies, no_receipts

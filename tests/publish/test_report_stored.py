@@ -21,8 +21,7 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
-from receipts.publish.report.collect import collect
-from receipts.publish.report.data import WeekData
+from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import TimeRange, Week, asked, moment
 from receipts.questions.week.links import Configurations
 from receipts.questions.week.memory import left_of
@@ -308,7 +307,7 @@ def test_configurations_beyond_the_cap_are_counted(tmp_path: Path, monkeypatch: 
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     whole = told(store).lanes[0]
     assert whole.uncompared == 0
-    monkeypatch.setattr("receipts.publish.report.pairs.LOOKED_AT", 2)
+    monkeypatch.setattr("receipts.questions.week.pairs.LOOKED_AT", 2)
     cut = told(store).lanes[0]
     assert (cut.configurations, cut.uncompared) == (whole.configurations, whole.configurations - 2)
     # What moved the frontier is looked at before all else.

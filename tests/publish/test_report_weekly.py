@@ -16,14 +16,13 @@ import rule_cases as cases
 import section_store as section
 from receipts.base.errors import NotFound, UsageError
 from receipts.cli import main
-from receipts.publish.report import failures
-from receipts.publish.report.collect import collect
-from receipts.publish.report.data import WeekData
-from receipts.publish.report.pairs import _judged
 from receipts.publish.report.render import render
+from receipts.questions.week import failures
+from receipts.questions.week.collect import WeekData, collect
+from receipts.questions.week.failures import offenses
 from receipts.questions.week.interval import Week, asked, moment
 from receipts.questions.week.links import NEAREST, ComparedPair, Configurations, Links, Neighbours
-from receipts.questions.week.offenses import offenses
+from receipts.questions.week.pairs import _judged
 from receipts.questions.week.reader import ReportReader
 from receipts.questions.week.ref import Cut, refs_in
 from receipts.receipt import Parsed
@@ -372,7 +371,7 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
 
 
 def test_what_a_list_leaves_out_is_counted(data: WeekData) -> None:
-    from receipts.publish.report.pairs import ended
+    from receipts.questions.week.pairs import ended
 
     (refused, *_) = data.lanes[0].refused
     kept = ended([refused] * 15, "rejected", 12)

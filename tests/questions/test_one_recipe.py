@@ -25,7 +25,6 @@ from receipts.metrics import get
 from receipts.plugins.lint.check import Checker
 from receipts.plugins.study.chain import Judge
 from receipts.plugins.study.sweep import sweep
-from receipts.publish.report.survival import Retests
 from receipts.questions import noise
 from receipts.questions.claims.judgment import gather as gather_claim
 from receipts.questions.claims.judgment import judge
@@ -33,6 +32,7 @@ from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
 from receipts.questions.week.links import Links
 from receipts.questions.week.reader import ReportReader
+from receipts.questions.week.survival import Retests
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
 from receipts.store.stale import LastComparison

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from receipts.base.text import short
 from receipts.base.units import counted
 from receipts.publish.page import Page, Points, Section, lines_of, points_of, sections_of
-from receipts.publish.text import short
 
 if TYPE_CHECKING:
     from receipts.plugins.exchange.mlperf import PublishedLog

@@ -16,9 +16,9 @@ from statistics import fmean, median, stdev
 from receipts.axes.difference import Difference, difference_under
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps
+from receipts.base.text import plain
 from receipts.metrics import Launch
 from receipts.publish.page import Page, Section, Table, table_of
-from receipts.publish.text import plain
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
 from receipts.stats import effect as effects

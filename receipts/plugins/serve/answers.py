@@ -278,8 +278,8 @@ def decide(call: Call) -> Reply:
 
 def weekly(call: Call) -> Reply:
     """The weekly report: its values, Markdown, or the page."""
-    from receipts.publish.report.collect import collect
     from receipts.publish.report.render import render
+    from receipts.questions.week.collect import collect
     from receipts.questions.week.interval import asked, moment
 
     at = moment(call.get("as_of"))
@@ -290,13 +290,14 @@ def weekly(call: Call) -> Reply:
 
 def claim_report(call: Call) -> Reply:
     """The page of one claim: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report.claim import claim, page
+    from receipts.publish.report.documents import claim_page
     from receipts.publish.report.render import files
+    from receipts.questions.week.documents import claim
     from receipts.questions.week.interval import moment
 
     rulebook = call.server.rulebook
     data = claim(call.store.opened, call.name, rulebook, moment(None))
-    return _report(call, files(page(data, rulebook.rules), data, "claim"))
+    return _report(call, files(claim_page(data, rulebook.rules), data, "claim"))
 
 
 def _report(call: Call, files: dict[str, bytes]) -> Reply:

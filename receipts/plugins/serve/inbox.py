@@ -15,7 +15,8 @@ from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.operation import listed_page as page_of
 from receipts.plugins.serve.view import ROWS, View, moment, run
 from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
-from receipts.publish.report.regressions import regressions, section
+from receipts.publish.report.regressions import section
+from receipts.questions.week.events import regressions
 from receipts.store import Filters, condition
 
 if TYPE_CHECKING:

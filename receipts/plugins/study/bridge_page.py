@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.base.text import short
 from receipts.base.units import counted
 from receipts.plugins.study.bridge import percent
 from receipts.publish.page import (
@@ -22,7 +23,6 @@ from receipts.publish.page import (
     table_of,
 )
 from receipts.publish.readings import effect_word, moved, signed
-from receipts.publish.text import short
 from receipts.publish.words import words
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
+from receipts.base.text import plain
 from receipts.publish.page import Figure
 from receipts.publish.pictures import forest, svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
 from receipts.publish.pictures.svg import FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
-from receipts.publish.text import plain
 
 if TYPE_CHECKING:
-    from receipts.publish.report.data import JudgedPair
+    from receipts.questions.week.data import JudgedPair
 
 
 FEWEST: Final = 2  # a lone effect is a line of the table

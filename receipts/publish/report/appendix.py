@@ -7,26 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from receipts import metrics
-from receipts.axes.lane import Lane
-from receipts.axes.lineage import ran_on
 from receipts.base.errors import NotFound
-from receipts.judging.facts import Facts
-from receipts.judging.grade import unspoilt
-from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Level, ReceiptVerdict
-from receipts.metrics import Launch
-from receipts.metrics.registry import Taint
+from receipts.base.text import plain
 from receipts.publish.page import Cell, Code, Entry, Link, Section, marked
-from receipts.publish.report.data import Described
-from receipts.publish.text import NOTE, amount, number, plain
-from receipts.questions.answers import topology
-from receipts.questions.week.ref import ref_of
-from receipts.receipt import Parsed
+from receipts.publish.text import NOTE, amount, number
+from receipts.questions.week.data import Described
 
 if TYPE_CHECKING:
     from receipts.judging.rule import Rule
@@ -88,63 +76,6 @@ def _spelt(text: str) -> Cell:
     closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
     parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
     return tuple(part for part in parts if part)
-
-
-MOST_NOTES = 6
-
-
-class ReceiptFigures(NamedTuple):
-    """What a reader looks a receipt up for: tokens a second a chip, seconds a step, and the highest peak in bytes."""
-
-    rate: float | None = None
-    step_seconds: float | None = None
-    peak_bytes: float | None = None
-
-    @classmethod
-    def of(cls, launch: Launch) -> ReceiptFigures:
-        """Those of a launch, read from its document."""
-        names = ("tokens_per_second_per_chip", "step_seconds", "peak_bytes")
-        return cls(*(launch.read(metrics.get(name)).value for name in names))
-
-    def unspoilt(self, verdict: ReceiptVerdict) -> ReceiptFigures:
-        """Without those that an error spoils."""
-        rate, memory = (unspoilt(verdict.path, verdict.tainted, kind) for kind in (Taint.RATE, Taint.MEMORY))
-        return ReceiptFigures(*(self[:2] if rate else (None, None)), self.peak_bytes if memory else None)
-
-
-def described(
-    parsed: Parsed, lane: Lane, verdict: ReceiptVerdict, figures: ReceiptFigures, facts: Facts | None = None
-) -> Described:
-    """A receipt as the appendix has it; facts say whether it stands."""
-    run = parsed.receipt.run
-    superseded = facts.superseded.get(parsed.id) if facts is not None else None
-    notes = [(key, value) for key, value in (parsed.receipt.notes or {}).items() if isinstance(value, str)]
-    errors = dict.fromkeys(finding.code for finding in verdict.findings if finding.level is Level.ERROR)
-    return Described(
-        receipt=ref_of(parsed),
-        launch=run.launch,
-        lane=run.lane,
-        kind=run.kind,
-        outcome=run.outcome,
-        provenance=run.provenance,
-        status=verdict.status,
-        path=verdict.path,
-        topology=topology(parsed),
-        lineage=str(ran_on(parsed, lane) or ""),
-        **figures.unspoilt(verdict)._asdict(),
-        started=run.started_stated or f"{run.started.astimezone(UTC):%Y-%m-%d %H:%M} UTC",
-        finished=f"{run.finished.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if run.finished else None,
-        context=run.context,
-        notes=tuple(notes[:MOST_NOTES]),
-        errors=tuple(errors),
-        superseded_by=superseded[0] if superseded is not None else None,
-    )
-
-
-def read_again(parsed: Parsed, rulebook: Rulebook, verdict: ReceiptVerdict, facts: Facts | None) -> Described:
-    """A receipt with the figures that its document gives."""
-    figures = ReceiptFigures.of(rulebook.launch(parsed))
-    return described(parsed, rulebook.lanes.of(parsed.receipt.run.lane), verdict, figures, facts)
 
 
 def receipts_section(receipts: Sequence[Described]) -> Section:

@@ -8,16 +8,17 @@ bytes, as long as the version of pyarrow, which signs its files, is the same.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.judging.verdict import Level
+from receipts.questions.week.collect import Basis, Looked
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
-    from receipts.publish.report.data import JudgedPair, WeekData
-    from receipts.store import Entry
+    from receipts.questions.week.collect import WeekData
+    from receipts.questions.week.data import JudgedPair
     from receipts.workflows.datasets import Dataset
 
 FORMAT: Final = "receipts-report"
@@ -26,21 +27,6 @@ FILES: Final = ("comparisons.parquet", "receipts.parquet")
 _LEVEL: Final = 6  # of zstd, as an export has it
 _DOCUMENT: Final = ("axes", "document", "document_bytes", "superseded_reason", "superseded_at")
 _CONSTANT: Final = ("judged_rules", "judged_at")  # said once, in the metadata of the file
-
-
-class Looked(NamedTuple):
-    """A receipt that the report looked at; `verdict` is None where it no longer stands and was judged no more."""
-
-    entry: Entry
-    verdict: ReceiptVerdict | None
-    in_interval: bool
-
-
-class Basis(NamedTuple):
-    """Receipts in the order in which they ran, and the comparisons of each lane, those too that a page leaves out."""
-
-    looked: Sequence[Looked]
-    compared: Mapping[str, Sequence[JudgedPair]]
 
 
 @lru_cache(maxsize=1)

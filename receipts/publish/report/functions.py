@@ -14,28 +14,23 @@ from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
+from receipts.base.text import plain
 from receipts.base.units import counted
 from receipts.judging.rule import Topic
 from receipts.metrics.chips.words import ordinals
-from receipts.publish.page import Cell, Code, Link, Mark, marked
+from receipts.publish.page import Cell, Code, Link, Mark, State, marked
 from receipts.publish.report import appendix as cited
-from receipts.publish.report import ceilings, failures, self_check
 from receipts.publish.report.page import FEWEST_ROWS, joined, link, links, numbered, place, rule
-from receipts.publish.text import NOTE, amount, change, gib, number, percent, plain, span
-from receipts.questions.week import events
-from receipts.questions.week.offenses import spent
+from receipts.publish.text import NOTE, amount, change, gib, number, percent, span
+from receipts.questions import ceiling
+from receipts.questions.week import data, events, failures
+from receipts.questions.week.failures import spent
+from receipts.questions.week.survival import is_gain
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
-    from receipts.publish.report.data import (
-        AwaitedRule,
-        BestResult,
-        JudgedPair,
-        LaneWeek,
-        Moved,
-        RefusedPairs,
-        WeekData,
-    )
+    from receipts.questions.week.collect import WeekData
+    from receipts.questions.week.data import AwaitedRule, BestResult, JudgedPair, LaneWeek, Moved, RefusedPairs
 
 
 FEW_REASONS = 4
@@ -85,13 +80,6 @@ def why(item: JudgedPair, rules: RuleSet) -> Cell:
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
     return joined(parts, "; ") or (item.why or "~",)
-
-
-def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
-    """Whether an effect is a gain: proven faster, or indicated in that direction."""
-    if effect == "indicated" and ratio is not None:
-        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
-    return effect == "faster"
 
 
 def bridgeable(data: WeekData) -> list[tuple[LaneWeek, RefusedPairs]]:
@@ -203,6 +191,9 @@ def minutes(seconds: float | None) -> str:
     return "~" if seconds is None else f"{seconds / 60:,.1f}"
 
 
+_GRADES: Final[dict[str, State]] = {"validated": "yes", "repeated": "open", "peak": "shown"}
+
+
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "amount": amount,
     "bridgeable": bridgeable,
@@ -214,7 +205,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "day": lambda at: f"{at:%Y-%m-%d}",
     "distinct": distinct,
     "finding": finding,
-    "gap": ceilings.gap,
+    "gap": ceiling.gap,
     "gib": gib,
     "known": lambda codes, rules: cited.known_rules(rules, codes).values(),
     "lanes": lambda lanes: joined((at(lane, "frontier"),) for lane in lanes),
@@ -236,7 +227,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "percent": percent,
     "receipt": lambda ref: Link(plain(ref.name).strip() or ref.short, ref.anchor),
     "rule": rule,
-    "self_check": self_check.overall,
+    "self_check": data.overall,
     "settling": settling,
     "short": lambda text: plain(text, NAME),
     "source": lambda source: _SOURCES.get(source, source),
@@ -249,7 +240,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "at": at,
     "counted": counted,
-    "grade": lambda grade: Mark(ceilings.STATES[grade], grade),
+    "grade": lambda grade: Mark(_GRADES[grade], grade),
     "days": days,
     "link": Link,
     "machine": machine,

@@ -5,21 +5,22 @@ What is proven is filled, what is reported is hollow, and ceilings are marked un
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
+from receipts.base.text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import chart, svg
 from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, WIDTH, Panel, Scale, below, frame, upward
 from receipts.publish.pictures.svg import Canvas
 from receipts.publish.report.page import link
-from receipts.publish.text import number, plain
+from receipts.publish.text import number
 
 if TYPE_CHECKING:
-    from receipts.publish.report.ceilings import Ceilings
-    from receipts.publish.report.data import BestResult, LaneWeek
+    from receipts.questions.ceiling import Ceilings
+    from receipts.questions.week.data import BestResult, LaneWeek
 
 
 Grade = Literal["validated", "repeated", "peak"]
@@ -141,14 +142,11 @@ def _tokens(length: int) -> str:
     return f"{length:,}"
 
 
-LONGEST: Final = 64  # signs of a series' name
-
-
 def figure(anchor: str, lane: LaneWeek, reached: Ceilings) -> Figure | None:
     """The picture of a lane; None where there is too little to draw: what is in its tables says it all."""
     grades = _grades(reached)
     every = (*lane.frontier, *lane.stated)
-    points = [_point(item, series(item, every), grades) for item in every]
+    points = [_point(item, item.series(every), grades) for item in every]
     drawn = [item for item in points if item is not None]
     shown, kept = shown_points(drawn)
     if len(shown) < FEWEST or len({item.length for item in shown}) < LENGTHS:
@@ -212,14 +210,6 @@ def _point(item: BestResult, name: str, grades: Mapping[_Shape, Grade]) -> Seque
         high=item.high if item.standing == "proven" else None,
         grade=grades.get(shape) if item.standing != "reported" else None,
     )
-
-
-def series(item: BestResult, beside: Iterable[BestResult]) -> str:
-    """What a series is called: what is never folded into one; the start of its digest where words do not tell."""
-    named = [plain(part, LONGEST) for part in item.names(beside)] or ["model not stated"]
-    machine = f"{number(item.chips)} × {plain(item.accelerator, LONGEST) if item.accelerator else '~'}"
-    alike = {other.shape[:16] for other in beside if other.names(beside) == item.names(beside)}
-    return " · ".join([*named, machine, *([item.shape[:4]] if len(alike) > 1 else [])])
 
 
 def _table(title: str, lane: LaneWeek) -> Table | None:

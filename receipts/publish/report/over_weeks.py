@@ -5,30 +5,22 @@ The picture is the best result so far of each shape, with a number where another
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from itertools import count, groupby, pairwise, zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from itertools import count, pairwise, zip_longest
+from typing import Final
 
-from receipts.metrics.registry import Taint
+from receipts.base.text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import chart, svg
 from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, WIDTH, Panel, Scale, below, frame, tick_label, upward
 from receipts.publish.pictures.svg import SMALL, Canvas, SeriesStyle, extent
-from receipts.publish.report.over_sequence import series
 from receipts.publish.report.page import joined, link, numbered
-from receipts.publish.text import number, percent, plain
+from receipts.publish.text import number, percent
 from receipts.questions.week.interval import Week
-from receipts.questions.week.ref import Ref
-from receipts.stats.noise import Level, level_by_session
-
-if TYPE_CHECKING:
-    from receipts.publish.report.data import BestResult
-    from receipts.questions.week.reader import ReportReader
-    from receipts.store.query.reports import CourseLaunch
-
+from receipts.questions.week.series import FrontierRecord, ShapeCourse
 
 FEWEST: Final = 3  # weeks: of fewer there is no course to see
 _WHO: Final = 16  # signs of a name
@@ -181,105 +173,7 @@ def _placed(
     return False
 
 
-WEEKS: Final = 26
-MOST: Final = 4  # shapes
-LAUNCHES: Final = 5_000  # of one shape, the newest
 NAMED: Final = 12  # changes that a caption leads to; the table has them all
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierRecord:
-    """A configuration that took the frontier, by its newest receipt of that week: its level in tokens a second a chip
-    by then, and its MFU.
-
-    `before` says that it did so before the weeks that are shown, and that it held when they began.
-    """
-
-    receipt: Ref
-    week: str
-    rate: float
-    mfu: float | None
-    before: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeCourse:
-    """One shape: what took its frontier in the order of time, and the best configuration of each week by itself.
-
-    What took it is proven, and valid under the present rules; the weeks' best were valid when they came in.
-    """
-
-    name: str
-    taken: tuple[FrontierRecord, ...]
-    best: tuple[tuple[str, float], ...]
-
-
-def courses(reader: ReportReader, lane: str, results: Iterable[BestResult], end: datetime) -> tuple[ShapeCourse, ...]:
-    """The courses of a lane's shapes over the weeks before ``end``, those that moved in the last of them first."""
-    from receipts.store.query.reports import SHAPE
-
-    last = Week.of(end - timedelta(microseconds=1))
-    since = last.since - timedelta(weeks=WEEKS - 1)
-    chosen = sorted(results, key=lambda item: not item.in_week)[:MOST]
-    rows = {row.id: row for row in reader.stored.entries([item.receipt.id for item in chosen])} if chosen else {}
-    lines = []
-    for item in chosen:
-        shape: dict[str, Any] = {name: getattr(rows[item.receipt.id], name) for name in SHAPE}
-        every = reader.stored.course(shape, end - timedelta(microseconds=1), LAUNCHES)
-        kept = [row for row in every if row.id not in reader.left_out]
-        if taken := _taken(kept, since, reader):
-            name = f"{series(item, chosen)} · {number(item.sequence_length)} tokens"
-            lines.append(ShapeCourse(name, taken=tuple(taken), best=tuple(_best(kept, since))))
-    return tuple(lines)
-
-
-def _week(row: CourseLaunch, since: datetime) -> str:
-    """The week in which a launch ran; those before the weeks shown are one."""
-    return str(Week.of(row.ran)) if row.ran >= since else ""
-
-
-def _taken(rows: Sequence[CourseLaunch], since: datetime, reader: ReportReader) -> list[FrontierRecord]:
-    """What led when each week was over, where another had led before. Only those that would lead are judged."""
-    held: dict[int, list[CourseLaunch]] = {}
-    levels: dict[int, Level] = {}
-    records: list[FrontierRecord] = []
-    leader: int | None = None
-    for week, group in groupby(rows, key=lambda row: _week(row, since)):
-        for row in group:
-            held.setdefault(row.number, []).append(row)
-            levels.pop(row.number, None)
-        for place in held.keys() - levels.keys():
-            levels[place] = _level(held[place])
-        proven = [place for place, one in levels.items() if one.is_settled]
-        for place in sorted(proven, key=lambda place: (-levels[place].floor, place)):
-            if place == leader:
-                break
-            item = reader.item(reader.entry(held[place][-1].id))
-            if item.rate_status != "valid":
-                continue
-            leader, rate = place, levels[place].value
-            share = (
-                None if item.spoilt(Taint.MFU) or not item.entry.mfu else item.entry.mfu * rate / held[place][-1].rate
-            )
-            records.append(FrontierRecord(item.ref, week or str(Week.of(held[place][-1].ran)), rate, share, not week))
-            break
-    return records
-
-
-def _level(rows: Iterable[CourseLaunch]) -> Level:
-    return level_by_session([(row.rate, row.started, row.session) for row in rows])
-
-
-def _best(rows: Sequence[CourseLaunch], since: datetime) -> list[tuple[str, float]]:
-    """Of each week that is shown the highest mean of one configuration's launches."""
-    weeks: dict[tuple[str, int], list[CourseLaunch]] = {}
-    for row in rows:
-        if week := _week(row, since):
-            weeks.setdefault((week, row.number), []).append(row)
-    rates: dict[str, float] = {}
-    for (week, _), group in weeks.items():
-        rates[week] = max(rates.get(week, 0.0), _level(group).value)
-    return sorted(rates.items())
 
 
 def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> Figure | None:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from receipts.base.text import plain
 from receipts.publish.page import Cell, Link, Part, Points, Row, Table, text
-from receipts.publish.text import plain
 from receipts.questions.week.ref import Cut, Ref
 
 FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from receipts.publish.page import Section, Table, table_of
@@ -11,17 +10,9 @@ from receipts.publish.readings import signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
-    from receipts.store import Store
     from receipts.store.decisions import Incident
 
 say = words("history")
-
-
-def regressions(store: Store, until: datetime, only: Sequence[str] = ()) -> tuple[Incident, ...]:
-    """Incidents of some lanes, or of all, that were opened until a time, to the second, and are not closed."""
-    still = (item for item in store.published.incidents() if item.closed is None)
-    known = (item for item in still if item.opened.replace(microsecond=0) <= until)
-    return tuple(item for item in known if not only or item.body["lane"] in only)
 
 
 def section(shown: Sequence[Incident]) -> tuple[Section, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError
+from receipts.base.text import plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.publish.html import environment
@@ -21,12 +22,11 @@ from receipts.publish.page import Figure, Page, Section
 from receipts.publish.pictures import forest
 from receipts.publish.report import appendix, chips, over_sequence, over_weeks, regressions, step_times
 from receipts.publish.report import appendix as cited_rules
-from receipts.publish.report.data import WeekData
 from receipts.publish.report.page import place
 from receipts.publish.report.template import fault
 from receipts.publish.report.template import page as written
 from receipts.publish.terminal import Terminal
-from receipts.publish.text import plain
+from receipts.questions.week.collect import WeekData
 
 
 def page(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> Page:

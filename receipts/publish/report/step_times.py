@@ -5,54 +5,25 @@ Launches stay apart: the spread between medians is what a comparison rests on, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final
 
+from receipts.base.text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
 from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas
 from receipts.publish.report.page import link
-from receipts.publish.text import number, plain
-from receipts.questions.week.ref import Ref
+from receipts.publish.text import number
+from receipts.questions.week.series import ComparedSteps, LaunchSteps
 
-if TYPE_CHECKING:
-    from receipts.metrics import Launch
-    from receipts.publish.report.data import JudgedPair
-    from receipts.questions.week.reader import ReportReader
-
-
-Side = Literal["A", "B"]
-SHARES: Final = tuple(index / 20 for index in range(21))  # the quantiles that a row is drawn from
 _LEFT: Final = 46.0
 _RIGHT: Final = 92.0
 _TOP: Final = 30.0
 _ROW: Final = 17.0
 _BETWEEN: Final = 8.0  # the sides
 _UNITS: Final = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchSteps:
-    """One launch: quantiles of its steps in seconds at `SHARES`, of ``kept`` of ``steps`` steps.
-
-    ``steady`` says that those kept are its steady segment; otherwise they are all that no flag leaves out. ``tokens``
-    is what a step takes in, None where it is not known.
-    """
-
-    side: Side
-    quantiles: tuple[float, ...]
-    kept: int
-    steps: int
-    steady: bool
-    tokens: int | None
-
-    @property
-    def median(self) -> float:
-        """The middle one, in seconds."""
-        return self.quantiles[len(SHARES) // 2]
 
 
 def picture(rows: Sequence[LaunchSteps], *, name: str, title: str, measure: str = "step time") -> str | None:
@@ -113,84 +84,6 @@ def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) 
     canvas.marks([(places[10], y)], mark, size=6.5)
     counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
     canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)
-
-
-MOST: Final = 2  # comparisons of a lane
-LAUNCHES: Final = 10  # of a side
-PER: Final = 1000  # tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Timed(LaunchSteps):
-    """Steps of one launch, with its receipt."""
-
-    receipt: Ref
-
-    def per(self, tokens: int | None) -> Timed:
-        """The same for so many tokens; for a step without a number."""
-        scale = tokens / self.tokens if tokens and self.tokens else 1.0
-        return replace(self, quantiles=tuple(value * scale for value in self.quantiles))
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedSteps:
-    """A comparison with its launches. `more` launches are left out."""
-
-    a: Ref
-    b: Ref
-    changed: tuple[str, ...]
-    launches: tuple[Timed, ...]
-    more: int
-
-    @property
-    def per(self) -> int | None:
-        """Tokens whose time is drawn, where steps of the two sides differ in what they take in; None for a step."""
-        sizes = {one.tokens for one in self.launches}
-        return PER if len(sizes) > 1 and None not in sizes and 0 not in sizes else None
-
-    @property
-    def measure(self) -> str:
-        """What is drawn, in words."""
-        return f"time of {self.per:,} tokens" if self.per else "step time"
-
-
-def compared(reader: ReportReader, judged: Sequence[JudgedPair]) -> tuple[ComparedSteps, ...]:
-    """The first of these comparisons whose sides both kept their steps."""
-    pairs: list[ComparedSteps] = []
-    for item in judged:
-        if len(pairs) == MOST:
-            break
-        if item.ratio is None or item.stated:
-            continue
-        rows = {row.id: row for row in reader.stored.entries([ref.id for ref in (*item.a, *item.b)])}
-        moved = [one.path for one in item.moved]
-        steps = steps_of(item.a, item.b, moved, lambda ref, rows=rows: reader.launch(rows[ref.id]))  # type: ignore[misc]
-        pairs += [steps] if steps is not None else []
-    return tuple(pairs)
-
-
-def steps_of(
-    a: Sequence[Ref], b: Sequence[Ref], changed: Sequence[str], launch: Callable[[Ref], Launch]
-) -> ComparedSteps | None:
-    """The steps of both sides; None where no launch of one of them kept any."""
-    sides: tuple[tuple[Side, Sequence[Ref]], ...] = (("A", a), ("B", b))
-    held = [one for side, refs in sides for ref in refs[:LAUNCHES] if (one := _timed(side, ref, launch(ref)))]
-    if {one.side for one in held} != {"A", "B"}:
-        return None
-    left = sum(max(0, len(refs) - LAUNCHES) for _, refs in sides)
-    return ComparedSteps(a[0], b[0], tuple(changed[:2]), tuple(held), left)
-
-
-def _timed(side: Side, ref: Ref, launch: Launch) -> Timed | None:
-    from receipts.stats.distributions import quantile
-
-    segment = launch.segment
-    if segment is None or not segment.kept:
-        return None
-    ordered = sorted(segment.of(launch.durations))
-    spread = tuple(quantile(ordered, share) for share in SHARES)
-    steady = segment.status == "steady"
-    return Timed(side, spread, len(ordered), len(launch.durations), steady, launch.tokens_per_step, ref)
 
 
 def figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:

@@ -32,11 +32,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError, ResourceError
+from receipts.base.text import plain
 from receipts.publish.page import Badge, Cell, Code, Figure, Link, Mark, Page, Part, Points, Section, Table, table_of
 from receipts.publish.page import text as read
 from receipts.publish.report.functions import FILTERS, FUNCTIONS
 from receipts.publish.report.page import without, without_empty, without_repeated
-from receipts.publish.text import CELL, plain
+from receipts.publish.text import CELL
 
 if TYPE_CHECKING:
     from jinja2 import Environment

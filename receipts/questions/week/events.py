@@ -20,7 +20,7 @@ from receipts.questions.week.ref import Cut, Ref, cut, ref_of
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.store import Decision, Store, StoredClaim
-    from receipts.store.decisions import IntervalEvents, StatusVerdict
+    from receipts.store.decisions import Incident, IntervalEvents, StatusVerdict
 
 
 MOST_JUDGED = 200
@@ -280,3 +280,10 @@ def decisions(store: Store, taken: Sequence[Decision], lanes: Sequence[str] = ()
         decided.append(decided_of(item, ref, lane, revised=item.receipt in seen))
         seen.add(item.receipt)
     return cut(decided, MAX_DECISIONS)
+
+
+def regressions(store: Store, until: datetime, only: Sequence[str] = ()) -> tuple[Incident, ...]:
+    """Incidents of some lanes, or of all, that were opened until a time, to the second, and are not closed."""
+    still = (item for item in store.published.incidents() if item.closed is None)
+    known = (item for item in still if item.opened.replace(microsecond=0) <= until)
+    return tuple(item for item in known if not only or item.body["lane"] in only)

@@ -3,31 +3,47 @@ and the best that is merely stated.
 
 Rows of the store give the candidates, the present rules decide. A shape is a geometry (the axes of the model and the
 accelerator), a depth, a sequence length and a number of chips; names and families are shown and not compared.
+
+Each is a result with its numbers, answers, and change since the interval began.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal
 
+from receipts import metrics
 from receipts.axes import is_off
 from receipts.axes.difference import value_at
+from receipts.axes.lineage import ran_on
+from receipts.axes.shape import described, substrate_of, target_of
+from receipts.judging.verdict import Level, Question
 from receipts.metrics.registry import Taint
+from receipts.questions.answers import answers
+from receipts.questions.regime import work
+from receipts.questions.week.data import BestResult, FrontierMove
 from receipts.questions.week.links import PROVENANCES
 from receipts.questions.week.reader import Item, ReportReader
-from receipts.stats.noise import Level, level_by_session
+from receipts.questions.week.ref import Cut, ref_of
+from receipts.stats.noise import Level as RateLevel
+from receipts.stats.noise import level_by_session
 from receipts.store.query.reports import SHAPE
 
 if TYPE_CHECKING:
+    from receipts.questions.week.links import Links
     from receipts.store import Entry
     from receipts.store.query.reports import ReportScope
 
-MOST: Final = 8  # configurations of a shape that are looked at, of repeated ones and of single launches each
-JUDGED: Final = 4  # of these, whose launches are judged until one is proven
-LAUNCHES: Final = 50  # of one configuration, the newest
-STATED: Final = 8  # launches of a shape that are stated
+
+MAX_CONFIGURATIONS: Final = (
+    8  # configurations of a shape that are looked at, of repeated ones and of single launches each
+)
+MAX_JUDGED: Final = 4  # of these, whose launches are judged until one is proven
+MAX_LAUNCHES: Final = 50  # of one configuration, the newest
+MAX_STATED: Final = 8  # launches of a shape that are stated
 Shape = tuple[object, ...]
 Standing = Literal["proven", "unsettled", "peak"]
 _ORDER: Final[tuple[Standing, ...]] = ("proven", "unsettled", "peak")
@@ -42,7 +58,7 @@ class Leader:
 
     item: Item
     number: int
-    level: Level
+    level: RateLevel
     fastest: Entry
 
     @property
@@ -86,14 +102,14 @@ class Frontiers:
     left_out: Mapping[str, Mapping[str, int]]
 
 
-def standing_of(held: Level) -> Standing:
+def standing_of(held: RateLevel) -> Standing:
     """What a level may be called."""
     if held.launches == 1:
         return "peak"
     return "proven" if held.is_settled else "unsettled"
 
 
-def rank_of(held: Level) -> tuple[int, float, float]:
+def rank_of(held: RateLevel) -> tuple[int, float, float]:
     """What levels of one shape are ordered by, the first the best."""
     return _ORDER.index(standing_of(held)), -held.floor, -held.value
 
@@ -119,10 +135,10 @@ class _Leading:
         self.undecided: Counter[str] = Counter()
         self.left_out: dict[str, Counter[str]] = defaultdict(Counter)
         numbers: dict[Shape, list[int]] = defaultdict(list)
-        for one in reader.stored.configurations(scope, reader.rules, MOST):
+        for one in reader.stored.configurations(scope, reader.rules, MAX_CONFIGURATIONS):
             numbers[one.shape].append(one.number)
         every = sorted(number for held in numbers.values() for number in held)
-        rows = reader.stored.results(every, scope, reader.rules, LAUNCHES) if every else {}
+        rows = reader.stored.results(every, scope, reader.rules, MAX_LAUNCHES) if every else {}
         for shape, candidates in numbers.items():
             self._lead(shape, {number: rows[number] for number in candidates if number in rows})
 
@@ -133,7 +149,7 @@ class _Leading:
             self.left_out[lane][why] += len(groups.pop(number))
         ordered = sorted(groups, key=lambda number: (rank_of(level_of(groups[number])), number))
         leaders: list[Leader] = []
-        for number in ordered[:JUDGED]:
+        for number in ordered[:MAX_JUDGED]:
             if (leader := _leader(self._reader, number, groups[number])) is not None:
                 leaders.append(leader)
                 if leader.standing == "proven":
@@ -141,7 +157,7 @@ class _Leading:
         if leaders:
             best = min(leaders, key=lambda leader: leader.rank)
             self.by_shape[shape] = best, _peak(self._reader, best, groups)
-        elif len(ordered) > JUDGED:
+        elif len(ordered) > MAX_JUDGED:
             self.undecided[lane] += 1
 
     def _may_lead(self, lane: str, rows: Sequence[Entry]) -> list[Entry]:
@@ -177,14 +193,14 @@ def _peak(reader: ReportReader, best: Leader, groups: Mapping[int, Sequence[Entr
     """Another configuration, of which a valid launch was faster than what leads; the fastest of them."""
     faster = {number: row for number, rows in groups.items() if rate(row := max(rows, key=rate)) > best.level.value}
     faster.pop(best.number, None)
-    for number in sorted(faster, key=lambda number: -rate(faster[number]))[:JUDGED]:
+    for number in sorted(faster, key=lambda number: -rate(faster[number]))[:MAX_JUDGED]:
         leader = _leader(reader, number, groups[number])
         if leader is not None and rate(leader.fastest) > best.level.value:
             return leader
     return None
 
 
-def level_of(rows: Iterable[Entry]) -> Level:
+def level_of(rows: Iterable[Entry]) -> RateLevel:
     """The level of some launches of one configuration, in tokens a second a chip."""
     return level_by_session([(rate(row), row.started, row.session) for row in rows])
 
@@ -195,7 +211,7 @@ def stated(items: Iterable[Item]) -> list[Item]:
     results = []
     for candidates in shapes(item.entry for item in by_id.values()).values():
         ordered = sorted(candidates, key=_rank)
-        item = next((by_id[row.id] for row in ordered[:STATED] if _is_stated(by_id[row.id])), None)
+        item = next((by_id[row.id] for row in ordered[:MAX_STATED] if _is_stated(by_id[row.id])), None)
         if item is not None:
             results.append(item)
     return sorted(results, key=lambda item: _order(item.entry))
@@ -245,3 +261,116 @@ def _order(row: Entry) -> tuple[object, ...]:
         row.depth or 0,
         row.geometry or 0,
     )
+
+
+_RATE = "tokens_per_second_per_chip"
+
+
+def result(
+    item: Item, since: datetime | None, leader: Leader | None = None, change: FrontierMove | None = None
+) -> BestResult:
+    """A launch as a result, read from its document; what ran from ``since`` on is of the interval.
+
+    With ``leader`` it stands for that configuration: rate and MFU are those of all of its launches together.
+    """
+    row, launch = item.entry, item.launch
+    per_chip, mfu, peak = (launch.read(metrics.get(name)) for name in (_RATE, "mfu", "peak_bytes"))
+    share = None if item.spoilt(Taint.MFU) else mfu.value
+    level = leader.level if leader is not None else None
+    if level is not None and share is not None and per_chip.value:
+        share *= level.value / per_chip.value
+    heavy = [finding for finding in item.verdict.findings if finding.level is not Level.SHOWN]
+    evidence = {finding.code for finding in heavy if finding.question in (Question.PATH, Question.EFFECT)}
+    open_codes = evidence or {finding.code for finding in heavy}
+    known = described(item.parsed.stated)
+    return BestResult(
+        receipt=item.ref,
+        answers=tuple(answers(item.parsed, item.lane, item.verdict, item.facts, item.reader.rulebook.rules)),
+        shape=str(launch.settings.shape),
+        family=known.family,
+        model=known.name,
+        axes=known.model,
+        layout=known.layout,
+        accelerator=row.accelerator,
+        sequence_length=row.sequence_length,
+        chips=row.chips,
+        standing=leader.standing if leader is not None else "reported",
+        target=named.name if (named := target_of(item.parsed, item.lane)) is not None else None,
+        is_substrate=substrate_of(item.parsed, item.lane) is not None,
+        tokens_per_second_per_chip=level.value if level is not None else per_chip.value,
+        rate_source=per_chip.source,
+        mfu=share,
+        mfu_basis=_mfu_basis(item) if share is not None else None,
+        peak_bytes=None if item.spoilt(Taint.MEMORY) else peak.value,
+        in_week=in_interval(item, since),
+        provenance=row.provenance,
+        open_questions=tuple(sorted(open_codes)),
+        work=work(launch, item.verdict.findings, item.reader.rulebook.rules),
+        change=change,
+        launches=level.launches if level is not None else None,
+        sessions=level.sessions if level is not None else None,
+        low=level.low if level is not None else None,
+        high=level.high if level is not None else None,
+        fastest=ref_of(leader.fastest) if leader is not None and leader.level.launches > 1 else None,
+        fastest_rate=rate(leader.fastest) if leader is not None and leader.level.launches > 1 else None,
+        micro_batch=row.micro_batch,
+        depth=row.depth,
+        lineage=str(ran_on(item.parsed, item.lane) or ""),
+    )
+
+
+def peak(leader: Leader, reader: ReportReader) -> BestResult:
+    """The fastest launch of a configuration that does not lead its shape: the best of its launches, and no more."""
+    item = reader.item(leader.fastest)
+    beside = replace(result(item, reader.since, leader), standing="peak", low=None, high=None, fastest=None)
+    reached = result(item, reader.since)
+    return replace(beside, tokens_per_second_per_chip=rate(leader.fastest), mfu=reached.mfu, fastest_rate=None)
+
+
+def in_interval(item: Item, since: datetime | None) -> bool:
+    """Whether a launch ran in the interval."""
+    return since is None or (item.entry.finished or item.entry.started) >= since
+
+
+def _mfu_basis(item: Item) -> str:
+    """What an MFU divides by: formula, FLOPs a token, and the peak."""
+    stated = item.launch.stated
+    formula = stated.get("measurement.stated.formula", "formula not stated")
+    flops = stated.get("measurement.stated.flops_per_token")
+    dtype = stated.get("measurement.stated.peak_dtype", stated.get("numerics.compute_dtype", "type not stated"))
+    peak = item.launch.peak
+    each = f", {flops / 1e9:,.4g} GFLOP/token" if flops else ""
+    over = f", of {peak / 1e12:,.4g} TFLOP/s {dtype}" if peak else ", peak not stated"
+    return f"{formula}{each}{over}"
+
+
+def change(best: Best, links: Links) -> FrontierMove:
+    """What the interval did to the best of a shape."""
+    now, before = best.now, best.before
+    if before is None:
+        return FrontierMove("new", None, None, None, None, None, None, ())
+    was = before.level.value
+    if not best.moved:
+        return FrontierMove("same", before.item.ref, was, None, None, None, None, ())
+    plain = now.level.value / was
+    verdict = links.between(before.item, now.item, _RATE)
+    if verdict is None:
+        return FrontierMove("better", before.item.ref, was, plain, None, None, None, ())
+    result = next((item for item in verdict.results if item.metric == _RATE), None)
+    bounded = result is not None and result.effect.low is not None and result.effect.high is not None
+    return FrontierMove(
+        state="equal" if result is not None and result.effect.kind == "equivalent" else "better",
+        was=before.item.ref,
+        was_rate=was,
+        ratio=result.ratio if result is not None and bounded else plain,
+        low=result.effect.low if result is not None and bounded else None,
+        high=result.effect.high if result is not None and bounded else None,
+        comparable=verdict.comparable,
+        moved=verdict.counted,
+    )
+
+
+def chosen(items: Sequence[Item], most: int, since: datetime | None) -> Cut[Item]:
+    """Launches for a page, those of the interval kept first."""
+    keep = {item.entry.id for item in sorted(items, key=lambda item: not in_interval(item, since))[:most]}
+    return Cut(tuple(item for item in items if item.entry.id in keep), len(items) - len(keep))

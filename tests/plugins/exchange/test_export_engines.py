@@ -18,7 +18,7 @@ import pytest
 import report_store
 import rule_cases as cases
 from export_stores import put, write
-from receipts.publish.report.collect import collect
+from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week
 from receipts.store import Store, open_store
 from receipts.workflows.datasets import ORDER, datasets

@@ -1,4 +1,4 @@
-"""What a report says, as values: no text that a template could not choose, and every number beside its receipt.
+"""What a report says of its lanes, as values: no text that a template could not choose, each number beside its receipt.
 
 Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a second a chip, an MFU a fraction. None is
 *not known*, and is printed as ``~``.
@@ -6,23 +6,24 @@ Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a secon
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
+from receipts.axes.lane import Lane
+from receipts.base.text import UNKNOWN, plain
 from receipts.questions.week.ref import Cut, Ref
 
 if TYPE_CHECKING:
-    from receipts.publish.report.collect import Drawn, Gathered
     from receipts.questions.answers import AnsweredQuestion
     from receipts.questions.regime import StepWork
-    from receipts.questions.week.memory import Headroom
+    from receipts.questions.week.links import LaunchGroup
     from receipts.stats.noise import SelfCheck
 
 
+MAX_NAME: Final = 64  # signs of a part of a series' name
 STANDINGS: Final = ("proven", "unsettled", "peak", "reported")
 
 
@@ -117,6 +118,14 @@ class BestResult:
         )
         by_model = self.model and not alike and "sparse attention" not in self.axes
         return named if by_model or not self.axes else (*named, self.axes)
+
+    def series(self, beside: Iterable[BestResult]) -> str:
+        """What a series of such results is called; the start of its digest where words do not tell it from another."""
+        named = [plain(part, MAX_NAME) for part in self.names(beside)] or ["model not stated"]
+        machine = plain(self.accelerator, MAX_NAME) if self.accelerator else UNKNOWN
+        chips = f"{self.chips:,}" if self.chips is not None else UNKNOWN
+        alike = {other.shape[:16] for other in beside if other.names(beside) == self.names(beside)}
+        return " · ".join([*named, f"{chips} × {machine}", *([self.shape[:4]] if len(alike) > 1 else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,47 +333,33 @@ class Described:
     superseded_by: str | None
 
 
-class Totals(NamedTuple):
-    """How many comparisons were accepted, refused and left undecided."""
+def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
+    """σ of log step time, pooled over configurations of two and more launches that keep their steps."""
+    from receipts.stats.noise import largest_spread, pooled_sigma, self_check
 
-    accepted: int
-    refused: int
-    undecided: int
+    groups = []
+    for configuration in configurations:
+        steps = [item.entry.step_seconds for item in configuration.launches if item.kept_steps]
+        values = [value for value in steps if value is not None]
+        if len(values) > 1:
+            groups.append(values)
+    sigma, check = pooled_sigma(groups), self_check(groups)
+    return Noise(
+        sigma=sigma.value if sigma else None,
+        degrees=sigma.df if sigma else None,
+        groups=len(groups),
+        launches=sum(map(len, groups)),
+        largest_spread=largest_spread(groups),
+        check=check,
+        declared=lane.sigma,
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class WeekData:
-    """A whole report. `week` names an ISO week, or the interval where none was asked for.
+def overall(lanes: Sequence[LaneWeek]) -> str:
+    """The self-check over all lanes."""
+    from receipts.stats.noise import combined_checks
 
-    `last_week` names the newest week with a receipt, where this one has none.
-    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
-    """
-
-    schema_version: str
-    week: str
-    since: datetime
-    until: datetime
-    as_of: datetime
-    store: str
-    rules: str
-    judge: str
-    only_lanes: tuple[str, ...]
-    counts: WeekCounts
-    compared: int
-    adjusted: int
-    lanes: tuple[LaneWeek, ...]
-    headroom: Cut[Headroom]
-    receipts: tuple[Described, ...]
-    judged: int
-    last_week: str | None
-    sections: Gathered
-    drawn: Drawn
-
-    @property
-    def totals(self) -> Totals:
-        """How its comparisons ended."""
-        return Totals(
-            accepted=sum(lane.accepted.total for lane in self.lanes),
-            refused=sum(lane.refused.total for lane in self.lanes),
-            undecided=sum(lane.inconclusive.total for lane in self.lanes),
-        )
+    total = combined_checks(lane.noise.check for lane in lanes)
+    if not total.pairs:
+        return "No two groups of equal launches were read: there is nothing to check against."
+    return f"Over all lanes: {total.why}."

@@ -1,4 +1,4 @@
-"""From a store to the values of a weekly report: its lanes, other sections, and what its pictures are drawn from."""
+"""From a store to the values of a report: its lanes, its other sections, what is drawn, and what all is from."""
 
 from __future__ import annotations
 
@@ -10,32 +10,97 @@ from typing import TYPE_CHECKING, NamedTuple
 from receipts.base.errors import NotFound, near
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.publish.report.appendix import ReceiptFigures, described
-from receipts.publish.report.basis import Basis, Looked
-from receipts.publish.report.ceilings import MOST, Ceilings, ceilings
-from receipts.publish.report.chips import Chips, chips
-from receipts.publish.report.data import Described, LaneWeek, WeekCounts, WeekData
-from receipts.publish.report.failures import Failures, failures
-from receipts.publish.report.over_weeks import ShapeCourse, courses
-from receipts.publish.report.pairs import Pairs, ended, pairs, refusals, waiting
-from receipts.publish.report.regressions import regressions
-from receipts.publish.report.results import change, chosen, peak, result
-from receipts.publish.report.self_check import noise
-from receipts.publish.report.step_times import ComparedSteps, compared
-from receipts.publish.report.survival import Retests, Survival, survival
-from receipts.questions.week.events import Claims, DecisionRow, Fallen, claims, decisions, fallen, judge_all
-from receipts.questions.week.frontier import Frontiers, frontiers, stated
+from receipts.questions.ceiling import MAX_GROUPS, Ceilings, ceilings
+from receipts.questions.week.data import Described, LaneWeek, WeekCounts, noise
+from receipts.questions.week.documents import ReceiptFigures, described
+from receipts.questions.week.events import (
+    Claims,
+    DecisionRow,
+    Fallen,
+    claims,
+    decisions,
+    fallen,
+    judge_all,
+    regressions,
+)
+from receipts.questions.week.failures import Failures, RepeatedFailure, RuleOffenses, failures, offenses, repeats
+from receipts.questions.week.frontier import Frontiers, change, chosen, frontiers, peak, result, stated
 from receipts.questions.week.interval import TimeRange, Week
 from receipts.questions.week.links import Links, eligible
 from receipts.questions.week.memory import headroom
-from receipts.questions.week.offenses import RepeatedFailure, RuleOffenses, offenses, repeats
+from receipts.questions.week.pairs import Pairs, ended, pairs, refusals, waiting
 from receipts.questions.week.reader import FAILED, Item, ReportReader, order
 from receipts.questions.week.ref import Cut, refs_in
+from receipts.questions.week.series import Chips, ComparedSteps, ShapeCourse, chips, compared, courses
+from receipts.questions.week.survival import Retests, Survival, survival
 
 if TYPE_CHECKING:
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.questions.week.data import JudgedPair
     from receipts.questions.week.memory import Headroom
     from receipts.store import Entry, Store
     from receipts.store.decisions import Incident
+
+
+class Looked(NamedTuple):
+    """A receipt that the report looked at; `verdict` is None where it no longer stands and was judged no more."""
+
+    entry: Entry
+    verdict: ReceiptVerdict | None
+    in_interval: bool
+
+
+class Basis(NamedTuple):
+    """Receipts in the order in which they ran, and the comparisons of each lane, those too that a page leaves out."""
+
+    looked: Sequence[Looked]
+    compared: Mapping[str, Sequence[JudgedPair]]
+
+
+class Totals(NamedTuple):
+    """How many comparisons were accepted, refused and left undecided."""
+
+    accepted: int
+    refused: int
+    undecided: int
+
+
+@dataclass(frozen=True, slots=True)
+class WeekData:
+    """A whole report. `week` names an ISO week, or the interval where none was asked for.
+
+    `last_week` names the newest week with a receipt, where this one has none.
+    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
+    """
+
+    schema_version: str
+    week: str
+    since: datetime
+    until: datetime
+    as_of: datetime
+    store: str
+    rules: str
+    judge: str
+    only_lanes: tuple[str, ...]
+    counts: WeekCounts
+    compared: int
+    adjusted: int
+    lanes: tuple[LaneWeek, ...]
+    headroom: Cut[Headroom]
+    receipts: tuple[Described, ...]
+    judged: int
+    last_week: str | None
+    sections: Gathered
+    drawn: Drawn
+
+    @property
+    def totals(self) -> Totals:
+        """How its comparisons ended."""
+        return Totals(
+            accepted=sum(lane.accepted.total for lane in self.lanes),
+            refused=sum(lane.refused.total for lane in self.lanes),
+            undecided=sum(lane.inconclusive.total for lane in self.lanes),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +142,7 @@ def gather(
         failures=failures(items),
         repeats=repeats(store, (item.entry for item in items if item.entry.outcome in FAILED), until),
         fallen=fallen(store, events, only),
-        ceilings={lane.name: ceilings(store, lane.name, until=until, most=MOST) for lane in lanes},
+        ceilings={lane.name: ceilings(store, lane.name, until=until, most=MAX_GROUPS) for lane in lanes},
     )
 
 

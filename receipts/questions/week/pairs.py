@@ -9,15 +9,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from receipts.axes import in_words
+from receipts.base.text import plain
+from receipts.judging.findings import refusing
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
-from receipts.publish.offenses import refusing
-from receipts.publish.report.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
-from receipts.publish.text import value
 from receipts.questions.next_command import of_pair
+from receipts.questions.week.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
 from receipts.questions.week.links import ComparedPair, LaunchGroup, Links, place_of
 from receipts.questions.week.reader import Item, order
 from receipts.questions.week.ref import Cut, Ref, cut
@@ -120,7 +121,7 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         effect=effect,
         counted=verdict.counted,
         moved=tuple(
-            Moved(change.axis, member.path, value(member.a), value(member.b))
+            Moved(change.axis, member.path, _value(member.a), _value(member.b))
             for change in verdict.difference.changed
             if change.axis not in waved
             for member in change.members
@@ -135,6 +136,10 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         reasons=tuple(_reasons(verdict, status, rules)),
         next=of_pair(replace(verdict, status=status), pair.a.head.parsed, pair.b.head.parsed),
     )
+
+
+def _value(item: Any) -> str:
+    return "not stated" if item is None else plain(in_words(item))
 
 
 def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:

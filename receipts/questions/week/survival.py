@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from receipts import metrics
 from receipts.axes import OFF, UNSET, Difference, Member, difference_under
 from receipts.axes.configuration import configuration
 from receipts.axes.effective import axis_of, flag_text
@@ -19,13 +20,20 @@ from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict import Comparison, Level
-from receipts.publish.report.data import JudgedPair, LaneWeek, Moved
-from receipts.publish.report.functions import is_gain
+from receipts.questions.week.data import JudgedPair, LaneWeek, Moved
 from receipts.questions.week.events import ClaimNow, JudgedClaims
 from receipts.questions.week.reader import ReportReader, ran
 from receipts.questions.week.ref import Cut, Ref, cut, ref_of
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
+
+
+def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
+    """Whether an effect is a gain: proven faster, or indicated in that direction."""
+    if effect == "indicated" and ratio is not None:
+        return ratio > 1.0 if metrics.get(metric).better == "higher" else ratio < 1.0
+    return effect == "faster"
+
 
 LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
 _COLUMNS: Final = {
