@@ -47,7 +47,19 @@ _FIELDS: Final = {
     "gpu_uuid": "uuid",
 }
 # A throttle that is no fault: nothing to do, or an application's own clocks.
-_IDLE: Final = frozenset({"gpu_idle", "none", "active", "supported", "applications_clocks_setting", "mask"})
+_IDLE: Final = frozenset({"gpu_idle", "applications_clocks_setting"})
+# The bits of `clocks_event_reasons.active`, by the names of its fellow fields (nvml.h, nvmlClocksEventReason*).
+_REASONS: Final = {
+    0x4: "sw_power_cap",
+    0x8: "hw_slowdown",
+    0x10: "sync_boost",
+    0x20: "sw_thermal_slowdown",
+    0x40: "hw_thermal_slowdown",
+    0x80: "hw_power_brake_slowdown",
+}
+_MASK = re.compile(r"0x[0-9a-fA-F]{1,16}")
+# Whoever looked at these saw whether anything slowed the clocks: the general hardware slowdown holds its two kinds.
+_ALL_REASONS: Final = frozenset({"sw_power_cap", "hw_slowdown", "sw_thermal_slowdown"})
 
 
 class Monitor:
@@ -60,6 +72,7 @@ class Monitor:
         self._power = array("d")
         self._hottest: float | None = None
         self._throttled: set[str] = set()
+        self._looked_at: frozenset[str] | None = None
         self._misses = 0
         self.rows = 0
         self.names: dict[int, str] = {}
@@ -78,7 +91,7 @@ class Monitor:
         cells = [cell.strip() for cell in text.split(",")]
         units = [match["unit"] if (match := _UNIT.search(cell)) else "" for cell in cells]
         fields = [_UNIT.sub("", cell) for cell in cells]
-        count = sum(field in _FIELDS for field in fields)
+        count = sum(field in _FIELDS or field.startswith(_THROTTLES) for field in fields)
         plausible = all(re.fullmatch(r"[a-z_]+(?:\.[a-z_]+)*", field) for field in fields)
         return cls(fields, units, csv=True) if plausible and 0 < count >= min(2, len(fields)) else None
 
@@ -104,18 +117,30 @@ class Monitor:
         if len(cells) != len(self._fields) or len(text) > 4000:
             return self._miss()
         values: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for name, unit, cell in zip(self._fields, self._units, cells, strict=True):
             if name in _FIELDS:
                 values.setdefault(_FIELDS[name], f"{cell} {unit}" if unit and cell.isdigit() else cell)
-            elif name.startswith(_THROTTLES) and cell == "Active" and name.rpartition(".")[2] not in _IDLE:
-                self._throttled.add(name.rpartition(".")[2])
+            elif name.startswith(_THROTTLES):
+                reasons[name.rpartition(".")[2]] = cell
         # Without an index only one GPU can be told from the others.
         index = values.get("gpu", "0" if values else "")
         if not (index.isdigit() and len(index) < 5) or all(_number(value) is None for value in values.values()):
             return self._miss()
         self._misses = 0
         self._take(int(index), values, number)
+        self._throttle(reasons)
         return True
+
+    def _throttle(self, cells: dict[str, str]) -> None:
+        """Take a row's throttle reasons; what it does not show (``[N/A]``) is no statement that there was none."""
+        looked = {name for name, cell in cells.items() if cell in ("Active", "Not Active")}
+        throttled = {name for name in looked - _IDLE if cells[name] == "Active"}
+        if _MASK.fullmatch(mask := cells.get("active", "")):
+            looked |= _ALL_REASONS
+            throttled |= {name for bit, name in _REASONS.items() if int(mask, 16) & bit}
+        self._throttled |= throttled
+        self._looked_at = frozenset(looked) if self._looked_at is None else self._looked_at & looked
 
     def health(self) -> dict[str, float | list[str]]:
         """Median clock and power over all samples, the highest temperature, throttles, and the spread of clocks."""
@@ -128,7 +153,7 @@ class Monitor:
             readings["power_watts"] = median(self._power)
         if self._hottest is not None:
             readings["temperature_celsius"] = self._hottest
-        if any(field.startswith(_THROTTLES) for field in self._fields):
+        if self._throttled or (self._looked_at or frozenset()) >= _ALL_REASONS:
             readings["throttle_reasons"] = sorted(self._throttled)
         return readings
 
@@ -192,6 +217,7 @@ class NvidiaSmiReader(LineReader):
     anchors: ClassVar[tuple[bytes, ...]] = (
         *(b"| NVIDIA-SMI ", b"(UUID: GPU-", b"memory.used", b"memory.total", b"driver_version", b"power.draw"),
         *(b"clocks.current.", b"clocks.sm", b"utilization.gpu", b"# gpu ", b"temperature.gpu"),
+        *(b"clocks_event_reasons.", b"clocks_throttle_reasons."),
     )
 
     def __init__(self) -> None:

@@ -100,6 +100,35 @@ def test_a_repeated_query_tells_the_health_of_the_gpus() -> None:
     assert health["throttle_reasons"] == ["sw_power_cap"]
 
 
+def throttles(head: str, *rows: str) -> object:
+    (reading,) = readings(
+        "\n".join([f"index, clocks.sm [MHz], {head}", *(f"0, 1980 MHz, {row}" for row in rows)]) + "\n"
+    )
+    stated = reading.stated.get("measurement.health.throttle_reasons")
+    return None if stated is None else stated.value
+
+
+@pytest.mark.parametrize("family", ["clocks_event_reasons", "clocks_throttle_reasons"])
+def test_the_mask_of_throttle_reasons_is_read(family: str) -> None:
+    head = f"{family}.active"
+    assert throttles(head, "0x0000000000000000", "0x0000000000000040") == ["hw_thermal_slowdown"]
+    assert throttles(head, "0x0000000000000024", "0x0000000000000088") == [
+        *("hw_power_brake_slowdown", "hw_slowdown"),
+        *("sw_power_cap", "sw_thermal_slowdown"),
+    ]
+    # Idle, and clocks that an application set.
+    assert throttles(head, "0x0000000000000001", "0x0000000000000002") == []
+
+
+def test_reasons_that_were_not_looked_at_are_no_statement_that_nothing_throttled() -> None:
+    assert throttles("clocks_event_reasons.active", "[N/A]", "[N/A]") is None
+    assert throttles("clocks_event_reasons.active", "0x0000000000000000", "[N/A]") is None
+    assert throttles("clocks_event_reasons.sw_power_cap", "Not Active", "Not Active") is None
+    assert throttles("clocks_event_reasons.sw_power_cap", "Not Active", "Active") == ["sw_power_cap"]
+    every = ", ".join(f"clocks_event_reasons.{name}" for name in ("hw_slowdown", "sw_power_cap", "sw_thermal_slowdown"))
+    assert throttles(every, *["Not Active, Not Active, Not Active"] * 2) == []
+
+
 def test_dmon_is_a_monitor_with_heads_in_between() -> None:
     (reading,) = readings(DMON)
     assert [(row.chip, row.bytes_used) for row in reading.memory] == [(0, 3000 * MIB)]
