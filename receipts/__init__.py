@@ -1,27 +1,31 @@
 """Receipts: where a training-performance number earns the right to be believed.
 
-The rooms, from the top. A room imports the rooms below its line, and no other:
+The kernel is a tower of rooms. A room imports the rooms below its line, and no other:
 
     cli                  commands: arguments in, exit code out
-    serve                the server of a team: HTTP, pages, MCP
-    api                  the same questions from Python, for the two above as well
-    publish              what people read: reports, pictures, annotated notebooks
-    workflows            what people start and wait for: submit, run, export, import, audit, revalidate
-    questions            what people ask: compare, neighbours, bridge, sweep, noise, claims, preflight, fit, ceiling
+    api                  the same questions from Python, for the commands and the server as well
+    publish              what people read: pages, reports, pictures
+    workflows            what people start and wait for: submit, audit, revalidate, spool, recover
+    questions            what people ask: compare, neighbours, noise, claims, preflight, fit, ceiling, a week
     store                the only room that talks to a database
     judging, estimate    rules and verdicts: values in, verdicts out; the memory model
     metrics              what is compared, and how it is read from one launch; FLOPs and memory by chip
     axes, ingest         what can change between two receipts; one receipt from logs and profiles
     receipt, stats       the document and the names that it uses; steady steps, effects, rounding
     signing              keys, envelopes, statements and signed notes, on a line with these
-    base                 errors, configuration, bundled resources
+    base                 errors, configuration, bundled resources; how plugins are found
 
-Beside the tower, `emit` is the recorder. It runs inside training jobs on the standard library alone.
+Around it are rings, which the kernel finds and does not import. Each of their folders can be deleted:
+
+    plugins              a folder a capability: serve, trust, exchange, study, track, lint, run, aot; import any room
+    readers              a folder a producer of logs and profiles; import `ingest` and what is below
+    emit                 the recorder, which runs inside training jobs on the standard library alone
 
 From Python, `receipts.load`, `check`, `compare` and `open` ask what the commands ask (docs/notebook.md); nothing is
 imported until one of them is used.
 
-``docs/how-it-works.md`` draws the rooms and walks a submit and a comparison through them.
+``docs/how-it-works.md`` draws the rooms and walks a submit and a comparison through them; ``CONTRIBUTING.md`` says
+where a change goes.
 """
 
 __version__ = "0.1.0"

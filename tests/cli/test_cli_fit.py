@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -13,44 +11,18 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.axes.signature import sign
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rulebook import Rulebook
-from receipts.plugins.aot.compiler import ACCELERATOR, CompiledStep, CompilerAnswer, oom_receipt
 from receipts.questions.fit import CalibrationPoint, budget, calibrate, compared, estimate, measured, with_shrinks
 from receipts.questions.plan import parse_plan, plan_of, write_plan
 from receipts.receipt import Document, Parsed, parse
+from tpu_plan import PLAN, plan
 
 pytestmark = pytest.mark.slow
 
 GIB = 2**30
 LANES = Rulebook(()).lanes
 SVG = "{http://www.w3.org/2000/svg}"
-PLAN: dict[str, Any] = {
-    "schema_version": "1.0",
-    "run": {"lane": "tpu-maxtext", "kind": "training", "label": "a plan"},
-    "hardware": {"accelerator": "TPU v6e", "chips": 4},
-    "model": {
-        "pattern": "AE", "alphabet": "nam", "depth": 8, "hidden": 2048, "heads": 16, "kv_heads": 8, "head_dim": 128,
-        "vocabulary": 32768, "experts": 8, "top_k": 2, "expert_ffn": 1024, "ffn_projections": 3,
-        "capacity_factor": 1.25, "shared_expert_ffn": 0, "mtp_depth": 0, "tied_embeddings": False,
-    },
-    "parallelism": {"tensor": 1, "expert": 1, "context": 1, "pipeline": 1, "data": 4, "shard": 4, "strategy": "fsdp"},
-    "batch": {"micro_batch": 2, "global_batch": 8, "sequence_length": 2048, "accumulation": 1},
-    "numerics": {"compute_dtype": "bf16", "parameter_dtype": "fp32", "optimizer": "adamw",
-                 "optimizer_state_dtype": "fp32", "recompute": "none"},
-    "path": {"intended": {"framework": "maxtext", "attention": "pallas_splash"}},
-}  # fmt: skip
-
-
-def plan(folder: Path, name: str = "plan", **leaves: Any) -> str:
-    """A plan file; ``__`` stands for a dot, None takes a leaf out."""
-    tree = json.loads(json.dumps(PLAN))
-    for leaf, value in leaves.items():
-        rule_cases.put(tree, leaf.replace("__", "."), value)
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(tree), encoding="utf-8")
-    return str(path)
 
 
 def parsed(base: str = "tpu", **leaves: Any) -> Parsed:
@@ -308,61 +280,10 @@ def test_a_lane_that_nobody_declared_is_told(shell: Shell) -> None:
     assert "no lane 'cpu-torh' is declared, so it is read as unlisted; did you mean cpu-torch" in said.err
 
 
-def test_the_extra_that_is_absent_is_named(shell: Shell) -> None:
-    if find_spec("libtpu") is not None:
-        pytest.skip("libtpu is installed")
-    said = shell("fit", plan(shell.folder), "--aot")
-    assert said.code == 2
-    assert "pip install 'frontier-receipts[aot]'" in said.err
-
-
-@pytest.mark.parametrize(("leaves", "says"), [
-    (
-        {"parallelism__context": 2, "parallelism__data": 2, "batch__global_batch": 4},
-        "pipeline and context parallelism are not compiled",
-    ),
-    ({"hardware__accelerator": "NVIDIA H200"}, f"compiles for {ACCELERATOR}"),
-    (
-        {"hardware__chips": 3, "parallelism__data": 3, "parallelism__shard": 3, "batch__global_batch": None},
-        "3 chips are no v6e slice",
-    ),
-    ({"run__kind": "serving"}, "only a train step is compiled"),
-])  # fmt: skip
-def test_what_cannot_be_compiled_is_said_before_anything_is_loaded(
-    shell: Shell, leaves: dict[str, Any], says: str
-) -> None:
-    said = shell("fit", plan(shell.folder, **leaves), "--aot")
-    assert said.code == 2
-    assert says in said.err
-
-
 @pytest.mark.parametrize("words", [["--oom", "x.json"], ["--aot", "OTHER"]])
 def test_calls_that_make_no_sense_are_refused(shell: Shell, words: list[str]) -> None:
     path = plan(shell.folder)
     assert shell("fit", path, *(path if word == "OTHER" else word for word in words)).code == 2
-
-
-def test_a_refusal_becomes_a_receipt_of_the_product() -> None:
-    from receipts.plugins.aot.compiler import _failure
-
-    message = (
-        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (192.00G) exceeds "
-        "available HBM (31.25G)."
-    )
-    compiled = CompiledStep(message=message, seconds=12.0, versions="jax 0.10.2, jaxlib 0.10.2, libtpu 0.0.42.1")
-    answer = CompilerAnswer(compiled, _failure(message), 190.0 * GIB)
-    item = plan_of(PLAN, "plan")
-    tree = oom_receipt(item, estimate(item, LANES.of("tpu-maxtext")), answer)
-    made = parse(Document(json.dumps(tree).encode(), "made"))
-    failure = made.receipt.failure
-    assert failure is not None
-    assert (failure.phase, failure.class_, failure.limit_bytes) == ("compile", "compile_hbm", int(31.25 * GIB))
-    assert made.receipt.run.outcome == "oom"
-    lane = LANES.of("tpu-maxtext")
-    assert sign(made, lane) == sign(item, lane), "preflight finds it by the plan's signature"
-    assert made.receipt.run.provenance == "quoted", "no launch of the plan's framework failed"
-    assert made.stated["memory.predicted[0].surface"] == "replicated parameters"
-    assert "on a host without a TPU" in made.stated["notes.aot"]
 
 
 def test_nothing_is_told_as_assumed_where_it_stands_on_what_is_missing(shell: Shell) -> None:

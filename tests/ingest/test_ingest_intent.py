@@ -13,8 +13,6 @@ from receipts.axes.lane import Coupling, Lane
 from receipts.ingest.assembly import Ingested, assemble
 from receipts.ingest.draft import Options
 from receipts.ingest.reading import Reading, Timing
-from receipts.ingest.scan import scan
-from receipts.readers.maxtext.log import MaxText
 
 LANE = Lane(
     name="mine",
@@ -122,20 +120,6 @@ def test_a_form_that_other_loops_print_names_no_framework_against_the_lane_or_an
     assert at(on(own, file(tmp_path, steps)), "path.witnessed.framework") is None
     assert at(on(own, file(tmp_path, steps, seeing(framework="torch"))), "path.witnessed.framework") == "torch"
     assert at(ingested(file(tmp_path, steps, seeing(framework="jax"))), "path.witnessed.framework") == "jax"
-
-
-def test_lines_in_maxtexts_form_are_maxtexts_with_its_configuration_or_on_its_lane(tmp_path: Path) -> None:
-    line = (
-        "completed step: {}, seconds: 0.5, TFLOP/s/device: 1.5, Tokens/s/device: 64.0, total_weights: 32, loss: 2.5\n"
-    )
-    bare = "".join(line.format(step) for step in range(12))
-    for text, lane, host in (
-        (bare, "jax", None),
-        (bare, "maxtext", "maxtext"),
-        (f"Config param run_name: a\n{bare}", "jax", "maxtext"),
-    ):
-        (log,) = scan([text.encode()], [MaxText])
-        assert at(on(replace(LANE, frameworks=(lane,)), file(tmp_path, log)), "path.witnessed.framework") == host
 
 
 def test_lines_that_only_one_framework_prints_show_it_on_any_lane(tmp_path: Path) -> None:

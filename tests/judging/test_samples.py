@@ -19,8 +19,6 @@ from receipts.judging.grade import SampleRank, concerns, sample_grade, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.registry import Taint
-from receipts.plugins.study.sweep import Sweep, sweep
-from receipts.questions.comparisons import Comparisons
 from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week, moment
 from receipts.receipt import Parsed
@@ -127,23 +125,3 @@ def test_a_shape_that_such_launches_held_is_in_the_envelope(mfu_alone: Store) ->
     like = mfu_alone.parsed(next(iter(mfu_alone.find(Filters(())))).id)
     (shape,) = mfu_alone.query.facts(like).shapes
     assert (shape.launches, shape.days) == (3, 1)
-
-
-def test_a_sweep_leaves_out_what_is_no_sample_and_counts_it() -> None:
-    base, slow = section.side("base", 0, 2.0), section.side("slow", 1, 2.2, section.changed())
-    comparisons = Comparisons(None, cases.rulebook())
-
-    def grid(*more: Parsed) -> Sweep:
-        return sweep([*base, *slow, *more], ["bucket_bytes"], comparisons, base=base[0])
-
-    clean = grid().cells
-    assert [len(cell.launches) for cell in clean] == [3, 3]
-    values = {path.replace(".", "__"): value for path, value in section.changed().items()}
-    diverged = section.launch("slow-9", 0.5, 1.0, **values, measurement__loss={"finite": False})
-    after = grid(diverged).cells
-    assert [cell.launches for cell in after] == [cell.launches for cell in clean]
-    assert [[item.why for item in cell.lost] for cell in after] == [[], [("R111",)]]
-    assert after[1].against_base is not None
-    assert clean[1].against_base is not None
-    assert after[1].against_base.results == clean[1].against_base.results
-    assert "B: 3 of 4 launches count; R111 on 1" in after[1].against_base.launches_lost

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 
 from receipts.base.units import GIB
-from receipts.plugins.study import waterfall
 from receipts.publish.pictures import forest, topology
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.pictures.topology import Heat, layout
@@ -70,12 +68,6 @@ def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
     )
 
 
-def bridge(label: str = "bridge", name: str = "p5") -> str | None:
-    hops = [waterfall.WaterfallHop(label, math.log(1.25)), waterfall.WaterfallHop("recompute", math.log(0.8))]
-    total = waterfall.WaterfallHop("B against A", 0.0, -0.02, 0.02)
-    return waterfall.picture(hops, total, metric="tokens/s", name=name, title=label)
-
-
 Draws = Callable[..., str | None]
 ALL: dict[str, Draws] = {
     "sequence": sequence_picture,
@@ -83,7 +75,6 @@ ALL: dict[str, Draws] = {
     "maps": memory,
     "forest": effects,
     "steps": steps_picture,
-    "waterfall": bridge,
 }
 every = pytest.mark.parametrize("draw", ALL.values(), ids=ALL)
 
@@ -183,7 +174,6 @@ def test_series_differ_without_colour() -> None:
         (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
         (effects, {"change of B against A, %; the band is ±δ", "+10.00 % (+8.00 to +12.00)"}),
         (steps_picture, {"step time, ms", "steps kept", "A 1", "B 2"}),
-        (bridge, {"change of tokens/s against A, % (log scale)", "+25.00 %", "−20.00 %"}),
     ],
 )
 def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
@@ -233,8 +223,6 @@ def test_nothing_to_draw_is_no_picture() -> None:
     one = over_weeks.FrontierCourse("a", (over_weeks.FrontierChange(1, 0, 1.0, None),))
     assert over_weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
     assert step_times.picture([launch("A", 1.0)], name="p", title="t") is None
-    total = waterfall.WaterfallHop("B against A", 0.0)
-    assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
 
 
 def test_every_chip_has_a_cell_where_the_topology_has_it() -> None:
@@ -262,15 +250,6 @@ def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None
     assert places[0] > places[1]
 
 
-def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> None:
-    svg = made(bridge)
-    bars = re.findall(r'd="M (-?[\d.]+) [\d.]+ L (-?[\d.]+) [\d.]+ L [^"]*z" style="fill', svg)
-    (first, second, whole) = [tuple(float(x) for x in bar) for bar in bars]
-    assert first[1] == second[1]
-    assert second[0] == pytest.approx(first[0], abs=0.02)
-    assert whole[0] == pytest.approx(first[0], abs=0.02)
-
-
 def test_steps_without_a_steady_segment_are_marked() -> None:
     assert [text for text in texts(made(steps_picture)) if "of 300" in text] == [
         "290 of 300",
@@ -289,7 +268,5 @@ def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None
 def test_equal_numbers_are_no_error() -> None:
     flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(series.SHARES)) for side in "AB"]
     assert step_times.picture(flat, name="p", title="t") is not None
-    hops = [waterfall.WaterfallHop("nothing", 0.0)]
-    assert waterfall.picture(hops, waterfall.WaterfallHop("B", 0.0), metric="m", name="p", title="t") is not None
     same = [over_sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
     assert over_sequence.picture(same, name="p", title="t") is not None

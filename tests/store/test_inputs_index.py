@@ -13,7 +13,6 @@ import pytest
 
 from receipts.axes import catalogue
 from receipts.axes.configuration import configuration
-from receipts.plugins.track.line import history_of
 from receipts.questions.neighbours import neighbours
 from receipts.questions.repro import recipe
 from receipts.questions.sides import groups
@@ -103,16 +102,6 @@ def test_an_option_is_asked_for_by_its_name(store: Store) -> None:
     assert listed("inputs.heads<=4") == {other.id, default.id}
     assert listed("inputs.lr=0.1") == {other.id, default.id}  # as the source declares it
     assert listed("inputs.program=t.py") == {one.id, other.id, default.id}
-
-
-def test_a_history_goes_on_from_before_inputs_were_recorded(store: Store) -> None:
-    earlier = [launch(run__context=CONTEXT, run__command="python t.py --heads 8") for _ in range(3)]
-    later = [launch({"heads": "8"}, run__context=CONTEXT, run__command="python t.py --heads 8") for _ in range(3)]
-    put(store, *earlier, *later)
-    points = {point.id for point in history_of(store, later[-1], LANE, "step_seconds").points}
-    assert points == {item.id for item in (*earlier, *later)}
-    found = store.query.replicate_candidates(later[0], configuration(later[0], LANE))
-    assert {item.id for item in earlier} <= set(found)
 
 
 def test_a_store_from_before_inputs_were_parts_is_indexed_anew(tmp_path: Path) -> None:

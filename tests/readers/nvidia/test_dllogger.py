@@ -80,10 +80,10 @@ def test_the_published_run_has_its_fifty_steps(cases: Path) -> None:
 
 def test_the_page_on_new_readers_shows_the_code_of_this_one(checkout: Path) -> None:
     page = (checkout / "docs" / "new-reader.md").read_text(encoding="utf-8")
-    evidence = checkout / "receipts" / "ingest" / "evidence"
-    code = (evidence / "frameworks" / "dllogger" / "log.py").read_text(encoding="utf-8")
-    tables = (evidence / "vocabulary" / f"{name}.toml" for name in ("dllogger", "nanotron", "prime_rl"))
-    table = "".join(place.read_text(encoding="utf-8") for place in tables)
+    readers = checkout / "receipts" / "readers"
+    code = (readers / "nvidia" / "dllogger.py").read_text(encoding="utf-8")
+    tables = ("nvidia/dllogger.toml", "nanotron/nanotron.toml", "loops/prime_rl.toml")
+    table = "".join((readers / name).read_text(encoding="utf-8") for name in tables)
     blocks = re.findall(r"```(python|toml)\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 7
     assert all(block in (code if kind == "python" else table) for kind, block in blocks)
