@@ -112,22 +112,6 @@ def test_of_a_peak_that_each_line_prints_the_highest_counts(shell: Shell) -> Non
     assert mapped(shell, "out.log", lines, entry)["receipt"]["memory"]["aggregate"]["bytes"] == 32 * 2**30
 
 
-def test_lines_of_a_log_are_read_beside_what_libraries_print(shell: Shell) -> None:
-    lines = "".join(f"it {step} took {100 + step} ms, loss {3 - step / 50:.3f}\n" for step in range(1, 21))
-    oom = (
-        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.10 "
-        "GiB of which 1.05 GiB is free. Including non-PyTorch memory, this process has 78.04 GiB memory in use. Of the "
-        "allocated memory 75.20 GiB is allocated by PyTorch, and 1.31 GiB is reserved by PyTorch but unallocated.\n"
-    )
-    entry = (
-        "pattern = 'it (?P<n>\\d+) took (?P<t>\\d+ ms), loss (?P<loss>\\S+)'\n"
-        '[files.steps]\nstep = "n"\nstep_seconds = "t"\nloss = "loss"\n'
-    )
-    receipt = mapped(shell, "out.log", lines + oom, entry)["receipt"]
-    assert receipt["measurement"]["step_durations_seconds"][0] == 0.101
-    assert receipt["run"]["outcome"] == "oom"
-
-
 def test_every_mistake_of_a_map_is_told_with_its_line(shell: Shell) -> None:
     said = refused(
         shell,

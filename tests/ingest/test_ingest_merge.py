@@ -409,25 +409,6 @@ def test_a_packed_log_ends_where_it_is_whole(tmp_path: Path, lost: int) -> None:
     assert at(found, "run.finished") == (None if lost else "2026-03-02T09:20:00Z")
 
 
-STEPS = "".join(f"step: {step}, loss: {9 - step / 9:.4f}, step_time: {20 + step / 99:.4f} s\n" for step in range(1, 41))
-
-
-@pytest.mark.parametrize(
-    ("text", "finished"),
-    [
-        (f"2026-03-02T09:00:00Z begin\n{STEPS}", None),
-        (f"2026-03-02T09:00:00Z begin\n2026-03-02T09:00:03Z a warning\n{STEPS}", None),
-        ("2026-03-02T09:00:00Z begin\n", None),
-        (f"2026-03-02T09:00:00Z begin\n{STEPS}2026-03-02T09:20:00Z done\n", "2026-03-02T09:20:00Z"),
-    ],
-    ids=["steps without a time", "two messages before them", "one time", "a time below them"],
-)
-def test_the_last_message_before_the_steps_is_no_end(tmp_path: Path, text: str, finished: str | None) -> None:
-    made = file(tmp_path, stepping([1.0]))
-    made.path.write_text(text)
-    assert at(ingested(made), "run.finished") == finished
-
-
 def test_a_million_remarks_are_a_bounded_number_of_lines(tmp_path: Path) -> None:
     noisy = tuple(Remark("note", f"remark {number}", Place(number)) for number in range(100_000))
     found = ingested(file(tmp_path, stepping([1.0]), remarks=noisy))

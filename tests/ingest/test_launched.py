@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -88,19 +87,6 @@ def test_a_script_that_starts_several_programs_names_none() -> None:
     assert launch_of_script("#!/bin/bash\npython a.py --x 1\npython b.py --x 2\n") is None
 
 
-def test_a_script_s_line_is_the_launch_s(tmp_path: Path) -> None:
-    found = inputs(tmp_path, train__sh=SCRIPT)
-    assert found["program"] == "pretrain_gpt.py"
-    assert found["options"]["num_layers"] == "24"
-
-
-def test_what_a_tracker_keeps_goes_before_a_script(tmp_path: Path) -> None:
-    metadata: dict[str, Any] = {"python": "3.11.7", "executable": "/usr/bin/python", "program": "/home/me/x/t.py"}
-    metadata |= {"codePath": "x/t.py", "args": ["--lr", "3"]}
-    found = inputs(tmp_path, wandb_metadata__json=json.dumps(metadata), train__sh=SCRIPT)
-    assert (found["program"], found["options"]) == ("x/t.py", {"lr": "3"})
-
-
 def test_two_files_of_commands_that_differ_name_no_launch(tmp_path: Path) -> None:
     found = ingested(tmp_path, a__txt="python t.py --lr 1\n", b__txt="python t.py --lr 2\n")
     assert "inputs" not in found.tree
@@ -115,18 +101,6 @@ def test_secrets_of_a_command_stay_out(tmp_path: Path) -> None:
     assert token not in found.raw.decode()
     assert "abcdef0123456789" not in found.raw.decode()
     assert found.tree["inputs"]["options"] == {"hub_token": "[redacted]", "lr": "3"}
-
-
-def test_arguments_that_a_program_printed_are_resolved(tmp_path: Path) -> None:
-    log = """------------------------ arguments ------------------------
-  bf16 ............................................ True
-  lr .............................................. 0.0003
-  num_layers ...................................... 24
-  save ............................................ None
--------------------- end of arguments ---------------------
-"""
-    found = inputs(tmp_path, run__log=log)
-    assert found == {"resolved": {"bf16": "True", "lr": "0.0003", "num_layers": "24", "save": "None"}}
 
 
 def test_a_receipt_that_has_inputs_keeps_them(tmp_path: Path) -> None:

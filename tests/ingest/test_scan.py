@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import hashlib
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from receipts.ingest.evidence import read
 from receipts.ingest.reader import LineReader, Spans
 from receipts.ingest.reading import Reading
 from receipts.ingest.record import RecordColumns, in_order
@@ -231,16 +227,6 @@ def test_hostile_lines_are_read(text: bytes) -> None:
     )
     (first, *_) = [reading for reading in scan([lines, text, b"\n" * 100_000, lines]) if reading.source == "torchtitan"]
     assert first.records >= 1_999
-
-
-def test_a_file_is_read_once_for_its_lines_and_its_digest(tmp_path: Path) -> None:
-    text = b"".join(b"iter %d: loss 2.5, time 130.5ms, mfu 31.5%%\n" % n for n in range(1, 50_000))
-    for name, content in (("plain.log", text), ("packed.log.gz", gzip.compress(text)), ("open.log", text[:-1])):
-        place = tmp_path / name
-        place.write_bytes(content)
-        found = read(place)
-        assert found.sha256 == hashlib.sha256(content).hexdigest()
-        assert len(found.readings[0].steps) == 49_999
 
 
 def test_blanks_that_do_not_break_are_blanks() -> None:
