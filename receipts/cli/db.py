@@ -15,8 +15,8 @@ from receipts.cli.session import Answer, Session, group, verb
 from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
+    from receipts.store.backup import Copied
     from receipts.store.reindex import Reindexed
-    from receipts.store.transfer.backup import Copied
 
 
 @group("db")
@@ -158,8 +158,8 @@ def backup(session: Session, file: Path, force: bool) -> Answer:
     The file is itself a store: every command takes it with --store FILE.
     """
     from receipts.store.address import address
+    from receipts.store.backup import backup
     from receipts.store.evidence import files_beside, kept_files
-    from receipts.store.transfer.backup import backup
     from receipts.workflows.collect import copy_all
 
     target = file.expanduser().absolute()
@@ -182,8 +182,8 @@ def restore(session: Session, file: Path) -> Answer:
     A backup of an SQLite store can be restored to PostgreSQL, and the other way round.
     """
     from receipts.store.address import address
+    from receipts.store.backup import restore
     from receipts.store.evidence import files_beside, kept_files
-    from receipts.store.transfer.backup import restore
     from receipts.workflows.collect import copy_all
 
     source = file.expanduser().absolute()

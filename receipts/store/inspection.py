@@ -164,7 +164,7 @@ class Inspection:
                 yield Unreadable("seals", one.seq, f"it is over {one.what}, and no table of that name is sealed")
                 continue
             try:
-                yield held(self._connection, one, self.store)
+                yield held(self._connection, one)
             except _DAMAGE as error:
                 yield Unreadable("seals", one.seq, _words(error))
 
@@ -177,14 +177,14 @@ class Inspection:
         """How many receipts and verdicts came since the last seal, as far as their numbers tell."""
         total = 0
         for what in ("receipts", "verdicts", "claim_verdicts"):
-            after = last_sealed(self._connection, self.store, what)
+            after = last_sealed(self._connection, what)
             query = select(func.count()).select_from(KINDS[what].table).where(KINDS[what].number > after)
             total += self._connection.execute(query).scalar_one()
         return total
 
     def gaps(self) -> dict[str, Gap]:
         """Numbers that no seal held yet and that have no row, by table; see `numbers_skip`."""
-        return gaps(self._connection, self.store)
+        return gaps(self._connection)
 
     @property
     def numbers_skip(self) -> bool:
@@ -194,25 +194,22 @@ class Inspection:
     def proof(self, receipt: str) -> tuple[Seal, list[merkle.ProofStep]] | None:
         """The seal that holds a receipt, and the way from its leaf to the root; None where no seal holds it."""
         number = self._connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar()
-        for one in all_seals(self._connection, self.store, "receipts"):
+        for one in all_seals(self._connection, "receipts"):
             if number is None or not one.first <= number <= one.last:
                 continue
-            there = held(self._connection, one, self.store).leaves
+            there = held(self._connection, one).leaves
             at = next((place for place, item in enumerate(there) if item.number == number), None)
             if at is not None:
                 return one, merkle.proof([item.digest for item in there], at)
         return None
 
     def log(self) -> list[bytes]:
-        """Digests of the store's own seals, in order: the leaves of the log that checkpoints are of."""
+        """Digests of the seals, in order: the leaves of the log that checkpoints are of."""
         return [merkle.leaf(item) for item in self.sealed()]
 
     def sealed(self) -> list[bytes]:
-        """What the leaf of each of the store's own seals is the digest of, in order."""
-        if self.store is None:
-            return []
-        every = all_seals(self._connection, self.store)
-        return [leaf_content("seals", item[1:]) for item in every]
+        """What the leaf of each seal is the digest of, in order."""
+        return [leaf_content("seals", item[1:]) for item in all_seals(self._connection)]
 
     def _each(
         self, query: Select[Any], number: Column[int], make: Callable[[Sequence[Any]], Iterator[Any]]

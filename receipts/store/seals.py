@@ -28,7 +28,7 @@ from receipts.store import merkle
 from receipts.store.documents import AT_ONCE, unpack
 from receipts.store.schema import own_id
 from receipts.store.sql import engine_of
-from receipts.store.tables import content_columns, erased, metadata, origins, purges, receipts, rules_of, seals
+from receipts.store.tables import content_columns, erased, metadata, purges, receipts, rules_of, seals
 from receipts.store.verdicts import SIDES, SidesOf
 
 
@@ -61,8 +61,6 @@ def _sealed_tables() -> Iterator[SealedTable]:
 
 
 KINDS: Final[Mapping[str, SealedTable]] = {kind.name: kind for kind in _sealed_tables()}
-# What seals of another store are checked against here; other rows concern one store only.
-SHARED: Final = frozenset(name for name, table in metadata.tables.items() if rules_of(table).sealed == "everywhere")
 
 
 class SealedRow(NamedTuple):
@@ -131,7 +129,7 @@ _SHOWN: Final = 5  # numbers of a gap
 
 
 class Seal(NamedTuple):
-    """A root over `held` rows of a table, numbered `first` to `last` in the store that sealed them. Time in UTC."""
+    """A root over `held` rows of a table, numbered `first` to `last`. Time in UTC."""
 
     seq: int
     store: str
@@ -144,7 +142,7 @@ class Seal(NamedTuple):
 
 
 class SealRows(NamedTuple):
-    """What is there of a seal's rows, in its store's numbers, with those whose digest a purge left."""
+    """What is there of a seal's rows, with those whose digest a purge left."""
 
     seal: Seal
     leaves: tuple[SealedRow, ...]
@@ -173,7 +171,7 @@ def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
     for what in KINDS:
         if what == _ITSELF and not written:
             continue  # a seal over the last seal alone would be followed by another for ever
-        unsealed = _unsealed(connection, store, what, most)
+        unsealed = _unsealed(connection, what, most)
         if unsealed:
             written.append(_write(connection, store, what, unsealed, at))
     return written
@@ -188,38 +186,29 @@ def _write(connection: Connection, store: str, what: str, rows: Sequence[SealedR
     return one._replace(seq=key[0])
 
 
-def all_seals(connection: Connection, store: str | None = None, what: str | None = None) -> Iterator[Seal]:
-    """Seals of a store, or of all, in the order in which they were written or came in."""
+def all_seals(connection: Connection, what: str | None = None) -> Iterator[Seal]:
+    """Seals, over one table or all, in the order in which they were written."""
     query = select(seals).order_by(seals.c.seq)
-    query = query if store is None else query.where(seals.c.store == store)
     query = query if what is None else query.where(seals.c.what == what)
     for row in connection.execute(query):
         yield Seal(*row)
 
 
-def last_sealed(connection: Connection, store: str | None, what: str) -> int:
-    """The number of the last row of a table that a seal of the store holds, 0 where none does."""
-    query = select(func.max(seals.c.last)).where(seals.c.store == store, seals.c.what == what)
+def last_sealed(connection: Connection, what: str) -> int:
+    """The number of the last row of a table that a seal holds, 0 where none does."""
+    query = select(func.max(seals.c.last)).where(seals.c.what == what)
     return connection.execute(query).scalar() or 0
 
 
 def last_at(connection: Connection) -> datetime | None:
     """When this store was last sealed, in UTC; None where it never was."""
-    query = select(func.max(seals.c.at)).where(seals.c.store == own_id(connection))
-    at: datetime | None = connection.execute(query).scalar()
+    at: datetime | None = connection.execute(select(func.max(seals.c.at))).scalar()
     return at
 
 
-def _unsealed(connection: Connection, store: str, what: str, most: int) -> list[SealedRow]:
+def _unsealed(connection: Connection, what: str, most: int) -> list[SealedRow]:
     end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
-    return list(leaves_between(connection, what, last_sealed(connection, store, what) + 1, end, most))
-
-
-def _erased(connection: Connection, one: Seal) -> list[SealedRow]:
-    query = select(erased.c.number, erased.c.leaf).where(
-        erased.c.store == one.store, erased.c.what == one.what, erased.c.seal == one.root
-    )
-    return [SealedRow(number, _digest_bytes(digest)) for number, digest in connection.execute(query)]
+    return list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
 
 
 def _digest_bytes(digest: str) -> bytes:
@@ -229,31 +218,12 @@ def _digest_bytes(digest: str) -> bytes:
         return digest.encode()  # no digest: it will not give the root
 
 
-def held(connection: Connection, one: Seal, own: str | None) -> SealRows:
-    """What is there of a seal's rows. ``own`` is this store's id, None where its row is gone.
-
-    Another's rows are found by their origins.
-    """
-    gone = _erased(connection, one)
-    if one.store == own:
-        hashes = list(leaves_between(connection, one.what, one.first, one.last))
-    else:
-        hashes = _of_another(connection, one)
-    return SealRows(one, tuple(sorted([*hashes, *gone])), len(gone))
-
-
-def _of_another(connection: Connection, one: Seal) -> list[SealedRow]:
-    query = select(origins.c.here, origins.c.number).where(
-        origins.c.store == one.store, origins.c.what == one.what, origins.c.number.between(one.first, one.last)
-    )
-    numbers: dict[int, list[int]] = {}
-    for here, there in connection.execute(query):
-        numbers.setdefault(here, []).append(there)
-    return [
-        SealedRow(number, item.digest)
-        for item in leaves_of(connection, one.what, list(numbers))
-        for number in numbers[item.number]
-    ]
+def held(connection: Connection, one: Seal) -> SealRows:
+    """What is there of a seal's rows."""
+    query = select(erased.c.number, erased.c.leaf).where(erased.c.what == one.what, erased.c.seal == one.root)
+    gone = [SealedRow(number, _digest_bytes(digest)) for number, digest in connection.execute(query)]
+    there = leaves_between(connection, one.what, one.first, one.last)
+    return SealRows(one, tuple(sorted([*there, *gone])), len(gone))
 
 
 def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Iterable[int]]) -> None:
@@ -261,31 +231,15 @@ def keep_leaves(connection: Connection, receipt: str, doomed: Mapping[str, Itera
 
     ``receipt`` is the one that has the tombstone, ``doomed`` are numbers by table.
     """
-    own = own_id(connection)
     rows = []
     for what, numbers in doomed.items():
         for item in leaves_of(connection, what, list(numbers)):
-            for store, number in ((own, item.number), *_elsewhere(connection, what, item.number)):
-                root = _root_over(connection, what, number, store)
-                of = {"store": store, "what": what, "number": number, "receipt": receipt}
-                if root is not None:
-                    rows.append({**of, "leaf": item.digest.hex(), "seal": root})
-                elif store == own:
-                    rows.append({**of, "leaf": "", "seal": ""})
+            over = (seals.c.what == what, seals.c.first <= item.number, seals.c.last >= item.number)
+            root = connection.scalar(select(seals.c.root).where(*over).order_by(seals.c.seq.desc()).limit(1))
+            leaf = "" if root is None else item.digest.hex()
+            rows.append({"what": what, "number": item.number, "receipt": receipt, "leaf": leaf, "seal": root or ""})
     if rows:
         connection.execute(insert(erased), rows)
-
-
-def _elsewhere(connection: Connection, what: str, here: int) -> list[tuple[str, int]]:
-    query = select(origins.c.store, origins.c.number).where(origins.c.what == what, origins.c.here == here)
-    return [(store, number) for store, number in connection.execute(query)]
-
-
-def _root_over(connection: Connection, what: str, number: int, store: str) -> str | None:
-    """The root of the last seal that holds a row by its number in a store."""
-    of = (seals.c.store == store, seals.c.what == what, seals.c.first <= number, seals.c.last >= number)
-    root: str | None = connection.scalar(select(seals.c.root).where(*of).order_by(seals.c.seq.desc()).limit(1))
-    return root
 
 
 class Gap(NamedTuple):
@@ -295,16 +249,16 @@ class Gap(NamedTuple):
     first: tuple[int, ...]
 
 
-def gaps(connection: Connection, store: str | None) -> dict[str, Gap]:
+def gaps(connection: Connection) -> dict[str, Gap]:
     """Gaps by table: each is a row that was deleted before a seal covered it. A table without a gap is left out."""
-    every = {what: _gap(connection, store, what) for what, kind in KINDS.items() if what == kind.table.name}
+    every = {what: _gap(connection, what) for what, kind in KINDS.items() if what == kind.table.name}
     return {what: gap for what, gap in every.items() if gap.missing}
 
 
-def _gap(connection: Connection, store: str | None, what: str) -> Gap:
+def _gap(connection: Connection, what: str) -> Gap:
     """Numbers after the last seal, up to the last row, that have no row and that no purge erased."""
-    number, last = KINDS[what].number, last_sealed(connection, store, what)
-    query = select(erased.c.number).where(erased.c.store == store, erased.c.what == what, erased.c.number > last)
+    number, last = KINDS[what].number, last_sealed(connection, what)
+    query = select(erased.c.number).where(erased.c.what == what, erased.c.number > last)
     known = {last, *connection.execute(select(number).where(number > last)).scalars()}
     known.update(connection.execute(query).scalars())
     count, first = 0, list[int]()

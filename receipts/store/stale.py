@@ -17,7 +17,6 @@ from sqlalchemy import Connection, func, select
 
 from receipts.base.errors import StoreError
 from receipts.store.documents import AT_ONCE, documents_of, unpack
-from receipts.store.schema import own_id
 from receipts.store.seals import last_sealed
 from receipts.store.store import Store
 from receipts.store.tables import claim_verdicts, receipts, subjects, verdicts
@@ -75,7 +74,7 @@ def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[i
     rows = connection.execute(query.order_by(receipts.c.seq).limit(AT_ONCE)).all()
     if not rows:
         return None, []
-    sealed = last_sealed(connection, own_id(connection), "verdicts")
+    sealed = last_sealed(connection, "verdicts")
     last = _last(connection, [row.seq for row in rows])
     stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
     bodies = documents_of(connection, list(stale))
@@ -145,7 +144,7 @@ class Stale:
         """
         query = select(verdicts).where(verdicts.c.kind == "comparison").order_by(verdicts.c.seq)
         with self._store.database.reading() as connection:
-            sealed = last_sealed(connection, own_id(connection), "verdicts")
+            sealed = last_sealed(connection, "verdicts")
             rows = connection.execute(query.execution_options(yield_per=AT_ONCE))
             given = (
                 (_identity(_json(row)), _Row(row.seq, row.status, row.rules, row.judge, row.judged_at)) for row in rows
@@ -161,7 +160,7 @@ class Stale:
         """Ids of claims whose last verdict is not settled."""
         columns = (claim_verdicts.c[name] for name in ("claim", "seq", "status", "rules", "judge", "at"))
         with self._store.database.reading() as connection:
-            sealed = last_sealed(connection, own_id(connection), "claim_verdicts")
+            sealed = last_sealed(connection, "claim_verdicts")
             rows = connection.execute(select(*columns).order_by(claim_verdicts.c.seq))
             return [claim for claim, _ in self._unsettled(((claim, _Row(*row)) for claim, *row in rows), sealed)]
 

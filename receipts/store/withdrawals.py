@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
@@ -23,6 +23,8 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
+
+BY_PURGED: Final = "superseded by a receipt that was purged"
 
 
 class Supersession(NamedTuple):
@@ -102,8 +104,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     replaced = list(connection.execute(query).scalars())
     connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
     if replaced:
-        reason_left = "superseded by a receipt that was purged"
-        rows = [{"receipt": item, "successor": receipt_id, "reason": reason_left, **by._asdict()} for item in replaced]
+        rows = [{"receipt": item, "successor": receipt_id, "reason": BY_PURGED, **by._asdict()} for item in replaced]
         connection.execute(insert(supersessions), rows)
 
 

@@ -53,11 +53,11 @@ class Dataset(NamedTuple):
 ORDER: Final = (
     *("purges", "supersessions", "receipts", "verdicts", "comparisons", "pins"),
     *("claims", "claim_supersessions", "claim_verdicts", "decisions", "quotes", "incidents", "envelopes"),
-    *("erased", "origins", "seals"),
+    *("erased", "seals"),
 )
 PLAIN: Final = (
     *("purges", "supersessions", "pins", "claims", "claim_supersessions", "decisions", "quotes"),
-    *("incidents", "envelopes", "erased", "origins", "seals"),
+    *("incidents", "envelopes", "erased", "seals"),
 )
 _KIND: Final[Mapping[type, Kind]] = {str: "string", int: "int64", float: "double"}
 _UNITS: Final = {
@@ -170,7 +170,7 @@ def _field(column: Any) -> DatasetField:
         return _NUMBER
     kind = "timestamp" if isinstance(column.type, type(Utc)) else _KIND[column.type.python_type]
     # AT is a word of SQL's own in DuckDB and BigQuery.
-    name = "written_at" if column.name == "at" else column.name
+    name = "written_at" if column.name == "at" else str(column.name)
     return DatasetField(name, kind, column.comment, required=not column.nullable)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, select
 
 import rule_cases as cases
 from command_line import Shell
@@ -17,11 +17,11 @@ from receipts.base.errors import StoreError, UsageError
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Store, open_store, schema
+from receipts.store import backup as module
 from receipts.store.address import address
-from receipts.store.database import connect, reading, writing
-from receipts.store.tables import documents, metadata, origins
-from receipts.store.transfer import backup as module
-from receipts.store.transfer.backup import backup, restore
+from receipts.store.backup import backup, restore
+from receipts.store.database import connect, reading
+from receipts.store.tables import documents, metadata
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import publish, ready, sign
@@ -41,8 +41,6 @@ def _fill(url: str) -> None:
         opened.pin("@golden", ids[0])
         publish(opened, ids[0])
         sign(opened, ids[0])
-        with writing(opened.database.engine) as connection:
-            connection.execute(insert(origins), {"what": "pins", "here": 1, "store": "another", "number": 7})
         opened.seal()
         opened.purge(ids[3], "a token")
         opened.retract(ids[1], "a wrong clock")
@@ -74,7 +72,7 @@ def test_a_backup_holds_every_row_and_every_seal_holds_in_it(store: Store, tmp_p
     assert (made.place, made.store, made.receipts) == (str(file), store.id, 4)
     rows = _rows(str(file))
     assert rows == _rows(store.url)
-    assert all(rows[name] for name in ("erased", "seals", "origins", "claims", "purges", "quotes", "decisions"))
+    assert all(rows[name] for name in ("erased", "seals", "claims", "purges", "quotes", "decisions"))
     assert schema.check(address(str(file))).problems == ()
     with open_store(str(file), create=False) as kept:
         assert audit(kept, RULEBOOK).faults == ()

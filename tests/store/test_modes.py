@@ -14,8 +14,8 @@ from receipts.emit.files import file_mode, make_folder
 from receipts.receipt import Document
 from receipts.store import open_store
 from receipts.store.address import address
+from receipts.store.backup import backup
 from receipts.store.evidence import Folder
-from receipts.store.transfer.backup import backup
 from receipts.workflows.submit import submit
 from store_receipts import RULEBOOK, raw
 

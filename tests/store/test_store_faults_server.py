@@ -25,9 +25,9 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
+from receipts.store.backup import backup
 from receipts.store.database import connect, reading
 from receipts.store.tables import HEAD, documents, receipts, subjects, verdicts
-from receipts.store.transfer.backup import backup
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, parsed, publish, raw, ready

@@ -18,7 +18,7 @@ from receipts.store import Store, Submitted, open_store, prepare
 from receipts.store.address import address
 from receipts.store.database import connect, writing
 from receipts.store.sql import guards
-from receipts.store.tables import erased, origins, seals
+from receipts.store.tables import erased, seals
 from receipts.store.tokens import Tokens
 from store_receipts import judged, parsed, publish, ready, sign
 
@@ -188,12 +188,12 @@ def _seal(url: str) -> None:
     """A row in each of the tables that no submit writes."""
     engine = connect(address(url))
     with writing(engine) as connection:
-        of = {"store": "another", "what": "receipts"}
+        of = {"store": "this one", "what": "receipts"}
         connection.execute(
             insert(seals), {**of, "first": 1, "last": 2, "held": 2, "root": "00", "at": datetime.now(UTC)}
         )
-        connection.execute(insert(origins), {**of, "here": 1, "number": 7})
-        connection.execute(insert(erased), {**of, "number": 8, "receipt": "gone", "leaf": "00", "seal": "00"})
+        erasure = {"what": "receipts", "number": 8, "receipt": "gone", "leaf": "00", "seal": "00"}
+        connection.execute(insert(erased), erasure)
     engine.dispose()
 
 
@@ -217,7 +217,7 @@ def test_no_client_changes_or_deletes_a_row(copied: Callable[..., str], table: s
         table
     )
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
-    column = {"quotes": "says", "seals": "root", "origins": "store", "erased": "leaf"}.get(table, column)
+    column = {"quotes": "says", "seals": "root", "erased": "leaf"}.get(table, column)
     column = {"tokens": "name", "trusted_keys": "name", "envelopes": "signature"}.get(table, column)
     assert "append-only" in _refused(url, f"UPDATE {table} SET {column} = 'x'")
     assert "append-only" in _refused(url, f"DELETE FROM {table}")

@@ -17,10 +17,10 @@ import merkle_proofs
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.store import Store, merkle, open_store
 from receipts.store.address import address
+from receipts.store.backup import backup, restore
 from receipts.store.database import connect, reading, writing
 from receipts.store.seals import KINDS, Seal, all_seals, held, seal
 from receipts.store.tables import erased
-from receipts.store.transfer.backup import backup, restore
 from store_receipts import publish, ready, sign
 from tampering import tamper
 from thorough import on_engines, unless_thorough
@@ -35,7 +35,7 @@ def store(made_url: str) -> Iterator[Store]:
 def _broken(store: Store) -> list[str]:
     """The tables whose seals do not hold."""
     with reading(store.database.engine) as connection:
-        found = [held(connection, one, store.id) for one in all_seals(connection)]
+        found = [held(connection, one) for one in all_seals(connection)]
     return [item.seal.what for item in found if not item.whole]
 
 
@@ -112,7 +112,7 @@ _SEALED = {
     "decisions": "receipt decision reason at actor",
     "quotes": "document receipt says at",
     "incidents": "incident event line kind metric body owner actor reason at",
-    "erased": "store what number receipt leaf seal reason at actor",
+    "erased": "what number receipt leaf seal reason at actor",
     "trusted_keys": "name fingerprint key lanes ends revoked at actor",
     "envelopes": "receipt fingerprint signature at actor",
     "seals": "store what first last held root at",
@@ -347,7 +347,7 @@ def test_whatever_is_submitted_purged_and_sealed_in_any_order_every_row_is_seale
 def _every_row_is_in_one_seal(store: Store) -> None:
     with reading(store.database.engine) as connection:
         for what in ("receipts", "columns", "verdicts", "erased"):
-            of = [held(connection, one, store.id) for one in all_seals(connection, store.id, what)]
+            of = [held(connection, one) for one in all_seals(connection, what)]
             rows = select(func.count()).select_from(KINDS[what].table)
             kept = sum(item.seal.held - item.erased for item in of)
             assert kept == connection.execute(rows).scalar_one(), what

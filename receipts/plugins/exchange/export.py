@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from receipts.plugins.exchange.parquet import ParquetWriter
     from receipts.plugins.exchange.rows import CsvTable, JsonLines
     from receipts.store import Filters, Store
-    from receipts.store.transfer.export import Snapshot
+    from receipts.store.snapshot import Snapshot
 
 
 ABOUT: Final = "export.json"
@@ -139,7 +139,7 @@ def export(
 
     Raises UsageError where the place may not be written, and StoreError; then nothing is left there.
     """
-    from receipts.store.transfer.export import snapshot
+    from receipts.store.snapshot import snapshot
 
     with snapshot(store) as state:
         work = _Work(state, options, progress)
@@ -218,7 +218,7 @@ class _Work:
         self._add(writer, "comparisons", (verdict_row("comparisons", item) for item in self._state.comparisons()))
         self._plain(writer, "pins")
         self._claims(writer)
-        for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "origins", "seals"):
+        for name in ("decisions", "quotes", "incidents", "envelopes", "erased", "seals"):
             self._plain(writer, name)
 
     def write_receipts(self, writer: Writer) -> None:
@@ -293,7 +293,7 @@ class _Work:
         column: str = "receipt",
         wanted: set[str] | None = None,
     ) -> None:
-        if name in ("seals", "erased", "origins") and not self.options.whole:
+        if name in ("seals", "erased") and not self.options.whole:
             return  # a seal over rows of which some are left out can hold no more
         rows = map(plain_row, self._state.rows(name))
         if wanted is not None:

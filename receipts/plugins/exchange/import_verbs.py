@@ -97,26 +97,26 @@ def _submit(session: Session, documents: Sequence[Document]) -> int:
     return stored
 
 
-SHOWN = 20
+MAX_SHOWN = 20
 
 
 @verb("store")
 @click.argument("place", type=click.Path(path_type=Path), metavar="DIR|FILE")
 def store(session: Session, place: Path) -> Answer:
-    """Import what `receipts export` wrote: documents, verdicts, supersessions, claims, decisions, seals.
+    """Copy what `receipts export` wrote into this store: documents, verdicts, supersessions, claims, decisions.
 
     Every document is hashed and checked again. Rows that this store already holds are skipped; nothing in it changes.
-    Kept files of evidence in PLACE.evidence are kept here too.
+    Kept files of evidence in PLACE.evidence are kept here too. The seals of the other store are a file beside this one.
 
     Examples:
       receipts import store lab-export
       receipts import store lab.jsonl
       receipts --store merged.sqlite import store lab-export --json
 
-    A few hundred receipts are one transaction; after an interruption, run the command again. A launch that has another
-    receipt here is refused, and so is a document whose bytes do not hash to its id; each is printed, and everything
-    else is imported. How stores merge: docs/export.md. Exit codes: 0 all is imported, 2 something was refused or cannot
-    be read, 4 the store failed.
+    One transaction copies everything or nothing, and other writers wait for it. Where the two stores contradict each
+    other (a launch that has another receipt here, a pin that points elsewhere) or the export is damaged, each conflict
+    is printed with what to do, and nothing is imported. What counts as one: docs/export.md. Exit codes: 0 all is here,
+    2 there is a conflict or the export cannot be read, 4 the store failed.
     """
     from receipts.plugins.exchange.pages import store as page
     from receipts.plugins.exchange.source import source
@@ -128,11 +128,9 @@ def store(session: Session, place: Path) -> Answer:
     opened = session.opened(create=True)
     done = import_store(origin, opened, session.rulebook, session.progress.at)
     copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
-    rest = len(done.notes) - SHOWN
+    rest = len(done.notes) - MAX_SHOWN
     more = (f"and {rest} more such; see them all with --json",) if rest > 0 else ()
-    for text in done.refused:
-        output.note(f"refused: {text}")
-    return Answer(lambda: vars(done), lambda: page(done), done.exit_code, (*done.notes[:SHOWN], *more))
+    return Answer(lambda: vars(done), lambda: page(done), notes=(*done.notes[:MAX_SHOWN], *more))
 
 
 @verb("mlperf")

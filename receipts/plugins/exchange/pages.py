@@ -71,8 +71,8 @@ def store(done: ImportedStore) -> Page:
             f"of {done.columns_read_otherwise:,} some column reads otherwise by this version and its lanes than it did "
             "there; the document's reading is kept",
         ),
-        (done.left_out, f"{done.left_out:,} rows speak of receipts that are not here and were left out"),
-        (done.refused, f"{len(done.refused):,} refused; settle them and import again: what is here stays"),
+        (done.left_out, f"{done.left_out:,} rows speak of receipts that are not here, or were settled here"),
+        (done.seals, f"its seals are kept beside this store: {done.seals}"),
     )
     answer = f"{new:,} receipts came in from store {done.store[:8]}, {known:,} were here"
     return Page("Import", (answer,), lead=tuple(text for holds, text in lines if holds))

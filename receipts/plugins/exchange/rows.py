@@ -19,8 +19,7 @@ from receipts.receipt import Document, parse_again
 from receipts.workflows.datasets import Row, datasets
 
 if TYPE_CHECKING:
-    from receipts.store.transfer.export import Whole
-    from receipts.store.transfer.intake import VerdictRow
+    from receipts.store.snapshot import VerdictRow, Whole
 
 
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.

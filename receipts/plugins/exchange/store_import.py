@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import orjson
 
-from receipts.base.errors import InputError
+from receipts.base import files
+from receipts.base.errors import InputError, Problem
+from receipts.emit.files import file_mode, make_folder
 from receipts.judging.verdict import PathAnswer, Status
-from receipts.plugins.exchange.rows import stored_row
+from receipts.plugins.exchange.rows import json_line, stored_row
 from receipts.receipt import Document, parse
 from receipts.workflows.datasets import Row
 
@@ -20,20 +22,23 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.plugins.exchange.source import ExportSource
     from receipts.store import Store
-    from receipts.store.transfer.foreign_rows import TakenRows
-    from receipts.store.transfer.intake import Arrival, VerdictRow
+    from receipts.store.intake import Arrival, Intake
+    from receipts.store.snapshot import VerdictRow
 
 Progress = Callable[[int, int], None]
+MAX_SHOWN: Final = 20  # conflicts
+_AGAIN: Final = "write the export again with: receipts export"
 _STATUSES: Final = get_args(Status)
 _PATHS: Final = get_args(PathAnswer)
 
 
 @dataclass
 class ImportedStore:
-    """What became of an export. Each of `refused` says what and why; nothing of what it names was written.
+    """What became of an export.
 
     `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left_out`
-    rows that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals.
+    rows that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals
+    of this store, and `seals` is the file with those of the other one, which speak of its rows by their numbers there.
     """
 
     place: str
@@ -43,73 +48,100 @@ class ImportedStore:
     purged: int = 0
     left_out: int = 0
     columns_read_otherwise: int = 0
-    sealed: int = 0
-    refused: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def exit_code(self) -> int:
-        """2 where something was refused, else 0."""
-        return 2 if self.refused else 0
+    sealed: int = 0
+    seals: str | None = None
 
 
 def import_store(
     source: ExportSource, store: Store, rulebook: Rulebook, progress: Progress | None = None
 ) -> ImportedStore:
-    """Take an export into a store: a few hundred receipts per transaction, each with its bytes and verdicts.
+    """Copy an export into a store, in one transaction: all that is not here yet, or nothing.
 
-    What is here already is left as it is, so that an import that was stopped is taken up by doing it again. Raises
-    InputError for an export that is damaged, and StoreError; what was taken in before stays.
+    Raises InputError for an export that is damaged or contradicts what is here, each problem with where, what and what
+    to do, and StoreError.
     """
-    work = _StoreImport(source, store, rulebook)
-    return work.all(progress)
+    from receipts.store.intake import take_in
+
+    own = store.id
+
+    def work(intake: Intake) -> tuple[ImportedStore, list[Row]]:
+        coming = _StoreImport(source, intake, rulebook)
+        return coming.all(progress), coming.sealed
+
+    done, sealed = take_in(store, work, whole=source.whole)
+    if any(done.new.values()):
+        done.sealed = len(store.seal())
+    beside = store.database.address.file
+    if sealed and beside is not None and source.store != own:
+        folder = beside.with_name(f"{beside.name}.seals")
+        make_folder(folder)
+        place = folder / f"{source.store}.jsonl"
+        with files.staged(place, over=True, mode=file_mode(folder)) as staged:
+            staged.write_bytes(b"".join(map(json_line, sealed)))
+        done.seals = str(place)
+    return done
 
 
 class _StoreImport:
-    def __init__(self, source: ExportSource, store: Store, rulebook: Rulebook) -> None:
-        from receipts.store.transfer.intake import Receiver
-
+    def __init__(self, source: ExportSource, intake: Intake, rulebook: Rulebook) -> None:
         self._source = source
         self._rulebook = rulebook
-        self._store = store
-        self._taking = Receiver(store, source.store, whole=source.whole)
-        self._done = ImportedStore(source.place, source.store)
-        self._statements: dict[str, list[Row]] = {}
+        self._intake = intake
+        self._columns_read_otherwise = 0
+        self.sealed: list[Row] = []
 
     def all(self, progress: Progress | None) -> ImportedStore:
         """Part after part, in the order in which the export gives them."""
         count, total = 0, self._source.rows["receipts"]
         waiting: list[Row] = []
-        pins: list[Row] = []
-        for name, rows in self._source.parts():
-            if pins and name != "pins":
-                self._rows("pins", pins)
-                pins = []
-            self._receipts(waiting, rows if name == "verdicts" else [])
-            waiting = rows if name == "receipts" else []
-            if name == "supersessions":
-                self._add_statements(rows)
-            elif name == "comparisons":
-                self._comparisons(rows)
-            elif name == "pins":
-                pins += rows  # a name's history is one: what counts here is asked once
-            elif name not in ("receipts", "verdicts"):
-                self._rows(name, rows)
+        standings: dict[str, list[Row]] = {}
+        # All that one dataset says of one thing is one history.
+        name, rows = "", list[Row]()
+        for part, some in self._source.parts():
+            if part != name:
+                self._said(name, rows)
+                name, rows = part, []
+            self._receipts(waiting, some if part == "verdicts" else [], standings)
+            waiting = some if part == "receipts" else []
+            if part == "supersessions":
+                for row in some:
+                    standings.setdefault(row["receipt"], []).append(stored_row(row))
+            elif part == "comparisons":
+                given = (self._verdict(row, "comparison", _subjects(row)) for row in some)
+                self._intake.comparisons([item for item in given if item is not None])
+            elif part in ("erased", "seals"):
+                self.sealed += ({"in": part, **row} for row in some)
+            elif part in ("purges", "envelopes"):
+                self._intake.rows(part, list(map(stored_row, some)))
+            elif part not in ("receipts", "verdicts"):
+                rows += map(stored_row, some)
             count += len(waiting)
             if waiting and progress is not None:
                 progress(count, total)
-        self._receipts(waiting, [])
-        self._rows("pins", pins)
-        if any(self._done.new.values()):
-            self._done.sealed = len(self._store.seal())
-        return self._done
+        self._receipts(waiting, [], standings)
+        self._said(name, rows)
+        intake = self._intake
+        if intake.conflicts:
+            raise InputError(self._source.place, _shown(intake.conflicts))
+        return ImportedStore(
+            self._source.place,
+            self._source.store,
+            +intake.new,
+            +intake.known,
+            intake.purged,
+            intake.left_out,
+            self._columns_read_otherwise,
+            intake.notes,
+        )
 
-    def _add_statements(self, rows: Sequence[Row]) -> None:
-        """Kept until their receipts come: a receipt and its standing are one transaction."""
-        for row in rows:
-            self._statements.setdefault(row["receipt"], []).append(stored_row(row))
+    def _said(self, name: str, rows: Sequence[Row]) -> None:
+        if name == "claim_verdicts":
+            self._intake.claim_verdicts(list(map(_claim_verdict, rows)))
+        elif rows:
+            self._intake.rows(name, rows)
 
-    def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
+    def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row], standings: Mapping[str, Sequence[Row]]) -> None:
         if not rows:
             return
         judgements: dict[str, list[VerdictRow]] = {}
@@ -118,27 +150,12 @@ class _StoreImport:
             if judgement is not None:
                 judgements.setdefault(row["receipt"], []).append(judgement)
         batch = [item for row in rows if (item := self._arrival(row, judgements.get(row["id"], []))) is not None]
-        taken = self._taking.receipts(batch, self._statements)
-        for item, fate in zip(batch, taken.fates, strict=True):
-            if fate.what == "refused":
-                self._refuse(f"{item.parsed.name} ({fate.id[:12]}): {fate.why}")
-                self._done.left_out += len(item.verdicts)
-            elif fate.what == "purged":
-                self._done.purged += 1
-                self._done.left_out += len(item.verdicts)
-            else:
-                (self._done.new if fate.what == "new" else self._done.known)["receipts"] += 1
-        held = sum(
-            len(item.verdicts) for item, fate in zip(batch, taken.fates, strict=True) if fate.what in ("new", "known")
-        )
-        self._done.new["verdicts"] += taken.verdicts
-        self._done.known["verdicts"] += held - taken.verdicts
-        self._done.new["supersessions"] += taken.supersessions_added
+        self._intake.receipts(batch, standings)
 
     def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
-        """A row as a receipt on its way in; None where it is refused, which is remembered."""
-        from receipts.store.entries import VerdictColumns
-        from receipts.store.transfer.intake import arrival
+        """A row as a receipt on its way in; None where it is damaged, which is remembered."""
+        from receipts.store.entries import VerdictColumns, promoted
+        from receipts.store.intake import Arrival
 
         document = Document(row["document"].encode(), row["id"][:12])
         first = min(judgements, key=lambda item: item.number, default=None)
@@ -156,60 +173,45 @@ class _StoreImport:
                 "something else"
             )
         if answer is None or why:
-            self._refuse(f"{row['id'][:12]}: {why}")
+            self._damaged(f"receipt {row['id'][:12]}", why)
             return None
         try:
-            parsed = parse(document)
-            launch = self._rulebook.launch(parsed)
-            incoming = arrival(
-                launch, row["number"], row["generation"], answer, row["submitted_at"], row.get("actor"), judgements
-            )
+            launch = self._rulebook.launch(parse(document))
+            columns = {**promoted(launch, answer, row["submitted_at"]), "actor": row.get("actor")}
         except InputError as error:
-            self._refuse(str(error))
+            self._damaged(f"receipt {row['id'][:12]}", str(error))
             return None
-        self._done.columns_read_otherwise += any(_differs(row, name, value) for name, value in incoming.row.items())
-        return incoming
+        self._columns_read_otherwise += any(_differs(row, name, value) for name, value in columns.items())
+        return Arrival(launch, row["generation"], columns, tuple(judgements))
+
+    def _damaged(self, where: str, what: str) -> None:
+        self._intake.conflicts.append(Problem(where, what, _AGAIN))
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> VerdictRow | None:
         """A row as a verdict; None where its document is none or says something else than its columns."""
-        from receipts.store.transfer.intake import VerdictRow
+        from receipts.store.snapshot import VerdictRow
 
-        judgement = VerdictRow(
-            row["number"],
-            kind,
-            row["status"],
-            row.get("metric"),
-            None,
-            row["rules"],
-            row["judge"],
-            row["judged_at"],
-            row["document"].encode(),
-            tuple(subjects),
-        )
+        given = (row["status"], row.get("metric"), None, row["rules"], row["judge"], row["judged_at"])
+        judgement = VerdictRow(row["number"], kind, *given, row["document"].encode(), tuple(subjects))
         if not _matches_columns(judgement):
             name = subjects[0][1][:12] if subjects else "nothing"
-            self._refuse(f"verdict {judgement.number} on {name}: its columns and its document do not agree")
+            self._damaged(f"verdict {judgement.number} on {name}", "its columns and its document do not agree")
             return None
         return judgement
 
-    def _comparisons(self, rows: Sequence[Row]) -> None:
-        judgements = [self._verdict(row, "comparison", _subjects(row)) for row in rows]
-        batch = [item for item in judgements if item is not None]
-        new, left = self._taking.verdicts(batch)
-        self._done.new["comparisons"] += new
-        self._done.left_out += left
-        self._done.known["comparisons"] += len(batch) - new - left
 
-    def _rows(self, name: str, rows: Sequence[Row]) -> None:
-        came: TakenRows = self._taking.rows(name, [stored_row(row) for row in rows])
-        self._done.new[name] += came.new
-        self._done.known[name] += max(0, len(rows) - came.new - came.left - len(came.conflicts))
-        self._done.left_out += came.left
-        self._done.notes += came.notes
-        self._done.refused += came.conflicts
+def _shown(conflicts: Sequence[Problem]) -> Iterator[Problem]:
+    yield from conflicts[:MAX_SHOWN]
+    if len(conflicts) > MAX_SHOWN:
+        yield Problem("", f"and {len(conflicts) - MAX_SHOWN:,} more such")
+    yield Problem("", "nothing was imported; settle this and import it again")
 
-    def _refuse(self, why: str) -> None:
-        self._done.refused.append(why)
+
+def _claim_verdict(row: Row) -> VerdictRow:
+    from receipts.store.snapshot import VerdictRow
+
+    given = ("claim", row["status"], None, row["claim"], row["rules"], row["judge"], row["judged_at"])
+    return VerdictRow(row["number"], *given, row["document"].encode(), tuple(_subjects(row)))
 
 
 def _subjects(row: Row) -> list[tuple[str, str]]:

@@ -35,7 +35,7 @@ from receipts.store.tables.receipt import (
     verdicts,
     version,
 )
-from receipts.store.tables.trust import envelopes, erased, origins, seals, tokens, trusted_keys
+from receipts.store.tables.trust import envelopes, erased, seals, tokens, trusted_keys
 
 HEAD: Final = "0001"
 # Rebuilt from the documents at any time; a table that refers to another comes before it.
@@ -61,7 +61,6 @@ __all__ = [
     "erased",
     "incidents",
     "metadata",
-    "origins",
     "pins",
     "placements",
     "purges",

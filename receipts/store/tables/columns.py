@@ -37,14 +37,13 @@ Role = Literal["submitter", "decider", "owner"]
 class TableRules:
     """How rows of a table are added, kept and sealed.
 
-    `added_by` is the role with the fewest rights that may insert rows on PostgreSQL. `sealed` says whose seals cover
-    a row: nobody's, this store's ("here"), or also those of the stores that it came from ("everywhere"). A seal does
-    not cover `unsealed` columns: a column that is added later must be one. `rebuilt` rows follow from the documents;
-    all others are append-only.
+    `added_by` is the role with the fewest rights that may insert rows on PostgreSQL. `sealed` says whether seals cover
+    a row. They do not cover `unsealed` columns: a column that is added later must be one. `rebuilt` rows follow from
+    the documents; all others are append-only.
     """
 
     added_by: Role
-    sealed: Literal["", "here", "everywhere"] = ""
+    sealed: bool = False
     unsealed: frozenset[str] = frozenset()
     rebuilt: bool = False
 

@@ -21,7 +21,7 @@ claims = Table(
     actor(),
     UniqueConstraint("id"),
     comment="Sentences about performance, never edited: one that changes is superseded by another",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 claim_supersessions = Table(
@@ -34,7 +34,7 @@ claim_supersessions = Table(
     moment("at", "When it was said"),
     actor(),
     comment="Claims that no longer stand",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 claim_verdicts = Table(
@@ -48,7 +48,7 @@ claim_verdicts = Table(
     moment("at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What was said of claims, and under which rule set; the last one of a claim counts",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -74,7 +74,7 @@ decisions = Table(
     moment("at", "When it was made"),
     actor(),
     comment="What was decided on a receipt, shown wherever it is quoted",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 quotes = Table(
@@ -86,7 +86,7 @@ quotes = Table(
     words("says", "What the document says of it"),
     moment("at", "When the document was read; its last reading counts"),
     comment="Reports and other documents that quote receipts",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 Index("claim_supersessions_claim", claim_supersessions.c.claim)
@@ -112,7 +112,7 @@ incidents = Table(
     words("reason", "Why it was opened or closed", required=True),
     moment("at", "When it was recorded"),
     comment="What watch opened and what closed, never edited: one incident a change point, however many runs see it",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 Index("incidents_incident", incidents.c.incident)

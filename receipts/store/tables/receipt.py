@@ -191,7 +191,7 @@ receipts = Table(
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
-    info=TableRules("submitter", sealed="everywhere", unsealed=_UNSEALED).info,
+    info=TableRules("submitter", sealed=True, unsealed=_UNSEALED).info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -218,7 +218,7 @@ verdicts = Table(
     moment("judged_at", "When it was judged"),
     *packed("The verdict as JSON"),
     comment="What the rules said, and under which rule set; a later verdict does not replace an earlier one",
-    info=TableRules("submitter", sealed="everywhere").info,
+    info=TableRules("submitter", sealed=True).info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -248,7 +248,7 @@ supersessions = Table(
     moment("at", "When it was said"),
     actor(),
     comment="Receipts that no longer stand",
-    info=TableRules("submitter", sealed="everywhere").info,
+    info=TableRules("submitter", sealed=True).info,
     sqlite_autoincrement=True,  # the number of a row that a purge erased is not given again
 )
 
@@ -262,7 +262,7 @@ pins = Table(
     moment("at", "When it was set"),
     actor(),
     comment="Named references with their history",
-    info=TableRules("decider", sealed="everywhere").info,
+    info=TableRules("decider", sealed=True).info,
 )
 
 purges = Table(

@@ -19,7 +19,7 @@ from receipts.workflows.submit import submit
 from store_receipts import claim_verdict, new_claim, publish, sign
 
 # Numbers are a store's own, and so is what speaks of them.
-OWN = ("origins", "seals", "erased")
+OWN = ("seals", "erased")
 
 
 def put(store: Store, receipts: list[Parsed]) -> list[str]:

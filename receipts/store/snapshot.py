@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Result, Select, Table, select
 
-from receipts.store.documents import AT_ONCE, documents_of
+from receipts.store.documents import AT_ONCE, documents_of, unpack
 from receipts.store.entries import Entry, entry_of, select_entries
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
@@ -28,7 +29,7 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
-from receipts.store.transfer.intake import VerdictRow, on_claims, on_receipts
+from receipts.store.verdicts import sides_of, sides_of_claims
 
 
 class Identity(NamedTuple):
@@ -55,6 +56,48 @@ class Whole(NamedTuple):
     entry: Entry
     document: bytes
     superseded: tuple[str | None, str, datetime] | None
+
+
+class VerdictRow(NamedTuple):
+    """A verdict under its number in its store: `document` is its JSON, `subjects` are sides and ids in its order.
+
+    `about` is the claim's id in a verdict on a claim, else None; only a comparison has a `metric`.
+    """
+
+    number: int
+    kind: str
+    status: str
+    metric: str | None
+    about: str | None
+    rules: str
+    judge: str
+    at: datetime
+    document: bytes
+    subjects: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two verdicts have in common that are one."""
+        document = sha256(self.document).digest()
+        return (*self[1:7], self.at.astimezone(UTC), document, self.subjects)
+
+
+def on_receipts(connection: Connection, rows: Sequence[Any]) -> Iterator[VerdictRow]:
+    """Rows of `verdicts`, at most a few hundred."""
+    sides = sides_of(connection, [row.seq for row in rows])
+    for row in rows:
+        document = unpack(row.codec, row.body, f"verdict {row.seq}")
+        given = (row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at)
+        yield VerdictRow(row.seq, *given, document, tuple(sides[row.seq]))
+
+
+def on_claims(connection: Connection, rows: Sequence[Any]) -> Iterator[VerdictRow]:
+    """Rows of `claim_verdicts`, at most a few hundred."""
+    sides = sides_of_claims(connection, [row.seq for row in rows])
+    for row in rows:
+        document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
+        given = ("claim", row.status, None, row.claim, row.rules, row.judge, row.at)
+        yield VerdictRow(row.seq, *given, document, tuple(sides[row.seq]))
 
 
 class Snapshot:

@@ -1,1 +1,0 @@
-"""Rows that leave a store and come into another: backup, export, import."""
