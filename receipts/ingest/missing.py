@@ -24,9 +24,12 @@ _ALWAYS: Final = (
     "measurement.window.start",
     "memory.chips",
 )
-# What a rule holds a witnessed leaf against, where that is not ``path.intended`` itself.
-_ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
-_INTENDED: Final = ("framework", "runtime", "attention", "gemm", "dispatch", "ssm", "sharding")
+# What a rule holds a witnessed leaf against and asks for. Of the other parts of the path, the lane is the intent.
+_ASKED: Final = {
+    "posture": "compile.posture",
+    "compute_dtype": "numerics.compute_dtype",
+    "sharding": "path.intended.sharding",
+}
 # Switches of which rules ask whether they acted.
 _SWITCHES: Final = ("compile.cuda_graph_implementation", "numerics.recompute", "numerics.adapters.kind")
 _APPLIED: Final = {
@@ -61,13 +64,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
         "torchtitan": "the logs of all ranks (--log-rank, or the rank folders)",
         "maxtext": "Memstats lines of every host",
     },
-    "path.intended.attention": {
-        "": "--set path.intended.attention=…, what was asked for (auto: any that the lane permits)",
-        "megatron-lm": "--attention-backend fused (or flash) in the arguments, or --set path.intended.attention=auto",
-        "maxtext": "the configuration's attention=…, or --set path.intended.attention=auto",
-    },
     "path.intended.sharding": {"": "--set path.intended.sharding=fsdp (dp where nothing is to be split)"},
-    "path.intended.": {"": "--set {path}=…, what was asked for"},
     "compile.regions": {"": "--set compile.regions='[\"…\"]', the functions that are compiled"},
     "compile.cuda_graph_implementation": {"": "--set compile.cuda_graph_implementation=none, or what makes them"},
     "numerics.recompute_applied": {"": "--set numerics.recompute_applied=…, what the modules really do"},
@@ -140,10 +137,9 @@ def _required(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
     def exists(path: str) -> bool:
         return not any(path == name or path.startswith(f"{name}.") for name in (*lane.not_applicable, *lane.unprinted))
 
-    seen = [name for name in _INTENDED if draft.get(f"path.witnessed.{name}") is not None]
-    for name in dict.fromkeys((*lane.witness, *seen)):
-        path = _ASKED.get(name, f"path.intended.{name}")
-        if (name in _ASKED or name in _INTENDED) and exists(path) and (name != "sharding" or exists("path.sharding")):
+    for name, path in _ASKED.items():
+        asked = name in lane.witness or (name == "sharding" and draft.get("path.witnessed.sharding") is not None)
+        if asked and exists(path) and (name != "sharding" or exists("path.sharding")):
             yield path
     if "sharding" in lane.witness and draft.get("hardware.chips") != 1 and exists("path.sharding"):
         yield "path.witnessed.replicated"

@@ -9,7 +9,8 @@ fp32; CUDA graphs were replayed that nobody asked for. A witness launch of the s
 the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open; a
 witness of another context never contradicts).
 
-*Accepted.* What was witnessed is what was intended and what the lane permits. `auto` intends any permitted path, and
+*Accepted.* What was witnessed is what was intended and what the lane permits. Where a launch states no intent
+(`path.intended`), the lane is the intent: any path that it permits is right. `auto` intends any permitted path, and
 `xla` any attention that XLA makes itself, and `flex` any of its dispatchers. Host reads (`aten::_local_scalar_dense`)
 are not fallbacks: R303 judges them. R307 judges FP8 that did not run, and R309 a partition that the compiler did not
 keep.
@@ -44,7 +45,7 @@ def _needs(case: Case) -> Iterator[str]:
         return
     for name, intended_path in _ASKED.items():
         seen, wanted = f"{WITNESSED}.{name}", name in case.lane.witness
-        if wanted or seen in case.stated:
+        if name not in _NAMES and (wanted or seen in case.stated):
             yield intended_path
         if wanted or (name in _NAMES and intended_path in case.stated):
             yield seen
