@@ -11,6 +11,7 @@ Tables that profilers print: a head, a line of dashes that shows the columns, ro
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections import Counter, defaultdict
@@ -86,16 +87,13 @@ def event_arguments(event: dict[str, Any]) -> dict[str, Any]:
 
 def _covered(flat: array[float]) -> float:
     """The length of the union of spans."""
-    import numpy as np
-
-    if not flat:
-        return 0.0
-    spans = np.frombuffer(flat, dtype=np.float64).reshape(-1, 2)
-    spans = spans[np.argsort(spans[:, 0], kind="stable")]
-    # A span adds what it reaches beyond all that began before it.
-    reach = np.maximum.accumulate(spans[:, 1])
-    begins = np.maximum(spans[1:, 0], reach[:-1])
-    return float(reach[0] - spans[0, 0] + (reach[1:] - begins).clip(0).sum())
+    covered, reach = 0.0, -math.inf
+    for begin, end in sorted(zip(flat[::2], flat[1::2], strict=True)):
+        # A span adds what it reaches beyond all that began before it.
+        if end > reach:
+            covered += end - max(begin, reach)
+            reach = end
+    return covered
 
 
 # A type with less of the multiplications' work is no compute type (a mask, a norm, a scalar's product).

@@ -5,7 +5,7 @@ readers are looked for in one pass, so a reader costs nothing on lines that are 
 programs do not print. A `FileReader` takes a whole file of another form (a trace, an event file, a state document).
 
 A `JsonReader` takes a JSON document whole, `JsonStream` reads one with bounds: how deep it nests and how long one text
-is, in one vectorized pass. A streaming parser keeps the path of where it is and the text that it is in, and so takes
+is. A streaming parser keeps the path of where it is and the text that it is in, and so takes
 memory that a small hostile file can drive to gigabytes.
 """
 
@@ -14,9 +14,11 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from functools import cache
+from itertools import accumulate
 from typing import Any, ClassVar, Final
 
 from receipts.ingest import vocabulary
@@ -185,7 +187,9 @@ class JsonReader(FileReader):
 MAX_DEPTH: Final = 256  # a trace nests six levels deep
 MAX_TEXT: Final = 16 << 20  # bytes; the longest honest text is a stack of some kilobytes
 _OTHERS: Final = bytes(set(range(256)) - set(b'"[]{}'))
-_QUOTE, _CASE = ord('"'), 0xDF  # without the case bit `{` is `[`, and `}` is `]`
+_AS_LISTS: Final = bytes.maketrans(b"{}", b"[]")
+_OPENS: Final = ord("[")
+_TEXT: Final = re.compile(rb'"[^"]*"')
 
 
 class JsonStream:
@@ -213,7 +217,7 @@ class JsonBounds:
 
     def __init__(self) -> None:
         self._depth = 0
-        self._inside = 0  # 1 within a text
+        self._inside = b""  # a quote within a text
         self._text = 0
         self._escape = b""
 
@@ -223,21 +227,18 @@ class JsonBounds:
         Raises:
             ValueError: the document nests deeper than `MAX_DEPTH`, or a text is longer than `MAX_TEXT` bytes.
         """
-        import numpy as np
-
         plain = self._without_escapes(block)
-        signs = np.frombuffer(plain.translate(None, _OTHERS), np.uint8)
-        quotes = signs == _QUOTE
-        outside = (np.cumsum(quotes) + self._inside) & 1 == 0
-        brackets = signs & _CASE
-        steps = ((brackets == ord("[")) & outside).astype(np.int32) - ((brackets == ord("]")) & outside)
-        depths = self._depth + np.cumsum(steps)
-        if len(depths) and int(depths.max()) > MAX_DEPTH:
-            raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
+        # Where two quotes meet, both can go: what is left stands inside or outside of a text as before.
+        signs = (self._inside + plain.translate(_AS_LISTS, _OTHERS)).replace(b'""', b"")
+        outside, self._inside, _ = _TEXT.sub(b"", signs).partition(b'"')
+        opened = outside.count(b"[")
+        if self._depth + opened > MAX_DEPTH:
+            steps = (1 if sign == _OPENS else -1 for sign in outside)
+            if max(accumulate(steps, initial=self._depth)) > MAX_DEPTH:
+                raise ValueError(f"it nests deeper than {MAX_DEPTH} levels")
+        self._depth += 2 * opened - len(outside)
         last = plain.rfind(b'"')
         self._text = len(plain) - last - 1 if last >= 0 else self._text + len(plain)
-        self._inside = (self._inside + int(quotes.sum())) & 1
-        self._depth = int(depths[-1]) if len(depths) else self._depth
         if self._inside and self._text > MAX_TEXT:
             raise ValueError(f"a text in it is longer than {MAX_TEXT >> 20} MiB")
 
