@@ -10,7 +10,6 @@ READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	--no-annotate --no-config
-EXTRAS := --extra serve --extra mcp --extra objects --extra history --extra sign
 
 .PHONY: help
 help: ## Show this help
@@ -92,8 +91,8 @@ site: $(DOCS) ## Build the site of the docs in build/site; a broken link is an e
 
 .PHONY: lock
 lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
-	$(LOCK) --upgrade pyproject.toml $(EXTRAS) --group dev -o requirements/dev.txt
-	$(LOCK) --constraints requirements/dev.txt pyproject.toml $(EXTRAS) --group test -o requirements/test.txt
+	$(LOCK) --upgrade pyproject.toml --extra all --group dev -o requirements/dev.txt
+	$(LOCK) --constraints requirements/dev.txt pyproject.toml --extra all --group test -o requirements/test.txt
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	$(LOCK) --upgrade --group pyproject.toml:spark -o requirements/spark.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:browser -o requirements/browser.txt

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts.base.environment import extra
 from receipts.publish.json_text import json_text
 
 if TYPE_CHECKING:
@@ -80,15 +81,13 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
 
     Lists and maps are JSON texts. ``columns`` come first, whether or not a row has them.
     """
-    import pandas as pd
-
+    pd = extra("pandas", "data", "a table")
     names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
     return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
 
 
 def _column(values: list[Any]) -> Any:
-    import pandas as pd
-
+    pd = extra("pandas", "data", "a table")
     stated = [value for value in values if value is not None]
     kinds = {type(value) for value in stated}
     dtype: Any = next((dtype for known, dtype in _DTYPES if kinds and kinds <= known), "string")
@@ -108,8 +107,7 @@ def frame_of_steps(launches: Iterable[Launch]) -> pd.DataFrame:
 
     A launch whose steps are not kept has no rows.
     """
-    import pandas as pd
-
+    pd = extra("pandas", "data", "a table")
     columns: dict[str, list[Any]] = {name: [] for name in STEPS}
     for launch in launches:
         segment, count = launch.segment, len(launch.durations)

@@ -62,15 +62,15 @@ def checkout() -> Path | None:
     return root if mark else None
 
 
-def extra(module: str, name: str) -> Any:
-    """A library of an extra. Raises UsageError with the command that installs it."""
+def extra(module: str, name: str, what: str = "this command") -> Any:
+    """A library of an extra. Raises UsageError, which says what needs it, with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != module.partition(".")[0]:
             raise
         raise UsageError(
-            f"{module} is not installed, and this command needs it: pip install 'frontier-receipts[{name}]'"
+            f"{module.partition('.')[0]} is not installed, and {what} needs it: pip install 'frontier-receipts[{name}]'"
         ) from None
 
 

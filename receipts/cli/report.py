@@ -17,7 +17,7 @@ from receipts.cli.compare import ComparisonOptions, gather, of_two_sides
 from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
-    from receipts.questions.week.collect import WeekData
+    from receipts.questions.week.collect import Basis, WeekData
     from receipts.questions.week.data import Described
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -102,7 +102,6 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
       receipts report weekly --week 2026-W47 --first-screen markdown
     """
     from receipts.base.errors import UsageError
-    from receipts.publish.report.basis import parquet
     from receipts.publish.report.render import render, render_first
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import asked, moment
@@ -114,7 +113,7 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
     data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
     if form is not None:
         return Answer(None, render_first(data, session.rulebook.rules, form, session.config.reports).rstrip("\n"))
-    files = {**render(data, session.rulebook.rules, session.config.reports), **parquet(basis, data)}
+    files = {**render(data, session.rulebook.rules, session.config.reports), **_parquet(basis, data, out)}
     return _written(session, files, out, data.receipts, head=_counts(data))
 
 
@@ -129,7 +128,6 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
       receipts report lane nvidia-megatron
       receipts report lane tpu-torch-xla --week 2026-W47 --out report/tpu
     """
-    from receipts.publish.report.basis import parquet
     from receipts.publish.report.render import render
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import Week, asked, moment
@@ -139,7 +137,7 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
     data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, (name,))
     if not (when["week"] or when["since"]) and not data.counts.submitted and data.last_week:
         data, basis = collect_with_basis(session.store, session.rulebook, Week.parse(data.last_week), at, (name,))
-    files = {**render(data, session.rulebook.rules, session.config.reports, lane=name), **parquet(basis, data)}
+    files = {**render(data, session.rulebook.rules, session.config.reports, lane=name), **_parquet(basis, data, out)}
     return _written(session, files, out, data.receipts, head=_counts(data))
 
 
@@ -198,6 +196,22 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
         claim_page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports
     )
     return _written(session, written, out, data.receipts, foot=data.verdict.last_line())
+
+
+def _parquet(basis: Basis, data: WeekData, out: Path) -> Mapping[str, bytes]:
+    """The report's data as Parquet. Without pyarrow there are none, and a note says so; those of before go."""
+    from receipts.base.environment import extra
+    from receipts.base.errors import UsageError
+    from receipts.publish.report.basis import FILES, parquet
+
+    try:
+        extra("pyarrow", "data", "Parquet")
+    except UsageError as missing:
+        output.note(f"written without {' and '.join(FILES)}: {missing}")
+        for name in FILES:
+            (out / name).unlink(missing_ok=True)
+        return {}
+    return parquet(basis, data)
 
 
 def _counts(data: WeekData) -> str:

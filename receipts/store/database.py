@@ -21,7 +21,7 @@ from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
-from receipts.base.environment import Actor, this_process
+from receipts.base.environment import Actor, extra, this_process
 from receipts.base.errors import StoreError, Unreachable, UsageError
 from receipts.emit.files import file_mode
 from receipts.store.address import Address
@@ -52,6 +52,7 @@ _AGAIN = ("40001", "40P01", "23505", "55P03")
 def connect(address: Address) -> Engine:
     """An engine on a store that exists. Connections are made when they are needed."""
     if address.file is None:
+        extra("psycopg", "postgres", "a store on PostgreSQL")
         # The driver logs what follows from an error, which nobody needs: the error itself is reported.
         logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
+from receipts.base.environment import extra
 from receipts.base.errors import NotFound, StoreError, UsageError
 from receipts.base.files import staged, to_disk
 from receipts.base.units import amount, read_printed
@@ -148,12 +149,8 @@ class Bucket:
     """An object store by URL, through obstore."""
 
     def __init__(self, url: str) -> None:
-        try:
-            from obstore.store import from_url
-        except ModuleNotFoundError:
-            raise UsageError(f"{url}: needs obstore: pip install 'frontier-receipts[objects]'") from None
         self._url = url
-        self._store = from_url(url)
+        self._store = extra("obstore.store", "objects", url).from_url(url)
 
     def __repr__(self) -> str:
         return f"Bucket({self._url!r})"

@@ -21,6 +21,7 @@ import orjson
 
 from receipts import __version__
 from receipts.base import files
+from receipts.base.environment import extra
 from receipts.base.errors import UsageError
 from receipts.plugins.exchange.rows import Partition, last_of, plain_row, receipt_row, verdict_row, week
 from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Row
@@ -158,6 +159,7 @@ def export(
 
 
 def _parquet(work: _Work, about: Mapping[str, Any], place: Path, force: bool) -> int:
+    extra("pyarrow", "data", "Parquet")
     from receipts.plugins.exchange.parquet import ParquetWriter
 
     with whole_folder(place, force=force) as folder:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import orjson
 from pydantic import AwareDatetime, BaseModel, ConfigDict, ValidationError, create_model
 
+from receipts.base.environment import extra
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.files import SMALL, read_small
 from receipts.plugins.exchange.export import ABOUT
@@ -134,9 +135,8 @@ def _together(place: Path, receipts: str, verdicts: str) -> Iterator[Part]:
 
 
 def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    pa = extra("pyarrow", "data", f"{place}, which is Parquet,")
+    pq = extra("pyarrow.parquet", "data")
     from receipts.workflows import arrow
 
     try:
