@@ -81,13 +81,13 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
 
     Lists and maps are JSON texts. ``columns`` come first, whether or not a row has them.
     """
-    pd = extra("pandas", "data", "a table")
+    pandas = extra("pandas", "data", "a table")
     names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
-    return pd.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+    frame: pd.DataFrame = pandas.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+    return frame
 
 
 def _column(values: list[Any]) -> Any:
-    pd = extra("pandas", "data", "a table")
     stated = [value for value in values if value is not None]
     kinds = {type(value) for value in stated}
     dtype: Any = next((dtype for known, dtype in _DTYPES if kinds and kinds <= known), "string")
@@ -95,7 +95,7 @@ def _column(values: list[Any]) -> Any:
         values = [value if value is None or isinstance(value, str) else _json(value) for value in values]
     elif dtype == "Int64" and any(abs(value) >= 2**63 for value in stated):
         dtype = "Float64"
-    return pd.array(values, dtype=dtype)
+    return extra("pandas", "data").array(values, dtype=dtype)
 
 
 def _json(value: Any) -> str:
@@ -107,7 +107,7 @@ def frame_of_steps(launches: Iterable[Launch]) -> pd.DataFrame:
 
     A launch whose steps are not kept has no rows.
     """
-    pd = extra("pandas", "data", "a table")
+    pandas = extra("pandas", "data", "a table")
     columns: dict[str, list[Any]] = {name: [] for name in STEPS}
     for launch in launches:
         segment, count = launch.segment, len(launch.durations)
@@ -117,7 +117,10 @@ def frame_of_steps(launches: Iterable[Launch]) -> pd.DataFrame:
         columns["step"] += range(count)
         columns["seconds"] += launch.durations
         columns["steady"] += [step in steady for step in range(count)]
-    return pd.DataFrame({name: pd.array(values, dtype=STEPS[name]) for name, values in columns.items()})
+    frame: pd.DataFrame = pandas.DataFrame(
+        {name: pandas.array(values, dtype=STEPS[name]) for name, values in columns.items()}
+    )
+    return frame
 
 
 # Of the row of a receipt; what a store numbers for itself is left out.

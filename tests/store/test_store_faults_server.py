@@ -293,14 +293,14 @@ KILLED = """
 import os, signal, sys
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.sql import triggers
+from receipts.store.sql import guards
 
 def some(statements):
     yield next(statements)
     os.kill(os.getpid(), signal.SIGKILL)
 
-for name in ("sqlite", "postgresql"):
-    setattr(triggers, name, lambda every=getattr(triggers, name): some(every()))
+for name in ("sqlite_triggers", "postgres_triggers"):
+    setattr(guards, name, lambda every=getattr(guards, name): some(every()))
 schema.upgrade(address(sys.argv[1]))
 """
 
