@@ -28,7 +28,6 @@ PLAIN = {
     "compile.posture": "eager",
     "compile.cuda_graph_implementation": "none",
     "numerics.recompute": "none",
-    "path.intended.attention": "auto",
 }
 ALONE = {"hardware.accelerator": "cpu", "hardware.chips": 1, "numerics.adapters.kind": "none"}
 TORCH = ALONE | {name: value for name, value in PLAIN.items() if not name.startswith("compile.cuda_graph")}
@@ -38,13 +37,11 @@ TORCH_XLA = {
     "hardware.chips": 4,
     "numerics.compute_dtype": "bf16",
     "numerics.recompute": "none",
-    "path.intended.attention": "pallas_flash",
     "path.intended.sharding": "fsdp2_tp2",
 }
 JAX = ALONE | {
     "numerics.recompute": "none",
     "numerics.compute_dtype": "fp32",
-    "path.intended.attention": "xla_unfused",
 }
 
 # What torch_xla and XLA wrote in the launches of examples/recorder.
@@ -239,7 +236,8 @@ def test_a_type_that_the_compiler_widened_is_caught_by_its_program() -> None:
 @pytest.mark.parametrize("name", KEPT)
 def test_what_must_be_stated_by_hand_is_listed_as_not_found(name: str) -> None:
     lane, files, stated = KEPT[name]
-    needed = {path for path in stated if not path.startswith(("run.", "hardware."))}
+    # An intent need not be stated: without one the lane is the intent.
+    needed = {path for path in stated if not path.startswith(("run.", "hardware.", "path.intended.attention"))}
     listed = {item.path for item in ingested(lane, files, {"run.started": "2026-05-04T09:00:00Z"}).missing}
     told = {item.path for item in ingested(lane, files, {}).leaves}
     assert needed - told <= listed
