@@ -446,3 +446,8 @@ def _same(text: str, leaf: Any, path: str) -> bool:
 
 def _words_of(value: Any) -> set[str]:
     return set(_WORDS.findall(str(value).lower()))
+
+
+def leaf(path: str) -> str:
+    """The last part of a path, which names a column or a setting where the whole has no room; of an input all of it."""
+    return path.removeprefix(PREFIX) if path.startswith(PREFIX) else path.rpartition(".")[2]

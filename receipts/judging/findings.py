@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from receipts import metrics
+from receipts.axes.inputs import leaf
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, Question
 
 SHOWN_HELD = 12  # settings that are named one by one
-
-
+MAX_EXPECTED = 60
 _ORDER = {Level.ERROR: 0, Level.OPEN: 1, Level.SHOWN: 2}
 
 
@@ -83,9 +84,63 @@ def decides(item: Finding, verdict: Comparison, rules: RuleSet) -> bool:
 
 
 def refusing(verdict: Comparison, rules: RuleSet) -> list[Finding]:
-    """The errors that decide a verdict, the first the one to name: on the pair, on a side's path, then what a pair's
-    rule quotes of a side.
+    """The errors that reject a comparison, the first the one to name: on the pair, on a side's path, then what spoils a
+    side, and last the pair's rule that quotes it. An error on the effect alone rejects nothing.
     """
     quoting = rules.about(Topic.SIDES)
+    quoted = {(item.subject, item.at) for item in verdict.findings if item.code in quoting}
     errors = (item for item in verdict.findings if item.level is Level.ERROR and decides(item, verdict, rules))
-    return sorted(errors, key=lambda item: (item.code in quoting, not item.on_pair))
+    rejecting = [
+        item
+        for item in errors
+        if item.question is Question.PATH
+        or (item.question is not Question.EFFECT if item.on_pair else (item.subject, item.at) in quoted)
+    ]
+    return sorted(
+        rejecting, key=lambda item: (item.code in quoting, not item.on_pair, item.question is not Question.PATH)
+    )
+
+
+def on_sides(findings: Sequence[Finding]) -> str:
+    """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
+    sides = sorted({item.subject.upper() for item in findings if item.subject in ("a", "b")})
+    return f" on {' and '.join(sides)}" if sides else ""
+
+
+def reason(item: Finding) -> str:
+    """One finding in one sentence: what is there, and what was expected if that is short."""
+    expected = f", expected {item.expected}" if item.expected and len(item.expected) <= MAX_EXPECTED else ""
+    name = leaf(item.at)
+    return f"{item.found if item.found.startswith(name) else f'{name}: {item.found}'}{expected}"
+
+
+class Refusal(NamedTuple):
+    """A rule that rejects a comparison, on which sides (` on A and B`; empty for the pair), its finding and remedy."""
+
+    code: str
+    name: str
+    sides: str
+    found: str
+    do: str
+
+
+def refusals(verdict: Comparison, rules: RuleSet) -> list[Refusal]:
+    """The rules that reject a comparison, each once, the one to name first: the reason is the same on every page.
+
+    A pair's rule that quotes a side says nothing more where the side's own rule is named.
+    """
+    errors = refusing(verdict, rules)
+    quoting = rules.about(Topic.SIDES)
+    named = {item.at for item in errors if item.code not in quoting}
+    refused: dict[str, Refusal] = {}
+    for item in errors:
+        if item.code in refused or (item.code in quoting and item.at in named):
+            continue
+        same = [other for other in errors if (other.code, other.found) == (item.code, item.found)]
+        refused[item.code] = Refusal(item.code, item.name, on_sides(same), reason(item), item.do)
+    return list(refused.values())
+
+
+def several_axes(verdict: Comparison, rules: RuleSet) -> bool:
+    """Whether a comparison is rejected since several axes changed: then they are its reason, and no other."""
+    return len(verdict.counted) > 1 and any(item.code in rules.about(Topic.AXES) for item in refusing(verdict, rules))

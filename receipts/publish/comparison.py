@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes import Member
+from receipts.axes.inputs import leaf
 from receipts.base import units
-from receipts.judging.findings import SHOWN_HELD, decides, grouped, refusing, worth_reading
+from receipts.judging.findings import SHOWN_HELD, decides, grouped, refusals, several_axes, worth_reading
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
 from receipts.publish import offenses
 from receipts.publish.claim import decisions
-from receipts.publish.offenses import entry, on_sides, reason
+from receipts.publish.offenses import entry
 from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
-from receipts.publish.readings import STATED, both, effect_word, ends, ends_of, leaf, mixed, named, number, signed
+from receipts.publish.readings import STATED, both, effect_word, ends, ends_of, mixed, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -92,15 +93,12 @@ def _word(result: MetricResult) -> str:
 
 
 def _rejected(verdict: Comparison, rules: RuleSet) -> str:
-    errors = refusing(verdict, rules)
-    axes = [item for item in errors if item.code in rules.about(Topic.AXES)]
-    if axes and len(verdict.counted) > 1:
+    if several_axes(verdict, rules):
         sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict))
         return f"{sentence} · {say('next', command=bridge_command(verdict, rules))}"
-    for item in errors:
-        group = [other for other in errors if (other.code, other.found) == (item.code, item.found)]
+    for item in refusals(verdict, rules):
         name = f"{item.name.replace('_', ' ')} ({item.code})"
-        return say("offense", name=name, sides=on_sides(group), found=reason(item))
+        return say("offense", name=name, sides=item.sides, found=item.found)
     return say("left")
 
 

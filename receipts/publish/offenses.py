@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from receipts.judging.findings import Grouped, grouped
+from receipts.axes.inputs import leaf
+from receipts.judging.findings import Grouped, grouped, on_sides
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.page import Cell, Entry, Link, Section, Table, marked, table_of
-from receipts.publish.readings import leaf
 from receipts.publish.words import words
 from receipts.receipt.leaves import find_leaf
-
-MOST_EXPECTED = 60
 
 
 def entries(findings: Iterable[Finding], *, sides: bool = False) -> tuple[Entry, ...]:
@@ -85,19 +83,6 @@ def actions(items: Sequence[Finding]) -> list[str]:
         if item.at not in places:
             places.append(item.at)
     return [shape.replace("\0", ", ".join(places), 1) for shape, places in shapes.items()]
-
-
-def on_sides(findings: Sequence[Finding]) -> str:
-    """`` on A``, `` on B``, `` on A and B``, or nothing for a finding on the pair."""
-    sides = sorted({item.subject.upper() for item in findings if item.subject in ("a", "b")})
-    return f" on {' and '.join(sides)}" if sides else ""
-
-
-def reason(item: Finding) -> str:
-    """One finding in one sentence: what is there, and what was expected if that is short."""
-    expected = f", expected {item.expected}" if item.expected and len(item.expected) <= MOST_EXPECTED else ""
-    name = leaf(item.at)
-    return f"{item.found if item.found.startswith(name) else f'{name}: {item.found}'}{expected}"
 
 
 MOST_NAMED: Final = 3

@@ -7,7 +7,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.axes import Member, in_words
-from receipts.axes.inputs import PREFIX
+from receipts.axes.inputs import PREFIX, leaf
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.registry import Metric, MetricReading
 
@@ -20,11 +20,6 @@ MOST_DIGITS = 5  # beyond the usual ones
 def value(item: Any) -> str:
     """An axis value for people."""
     return "not stated" if item is None else in_words(item)
-
-
-def leaf(path: str) -> str:
-    """The last part of a path, which names a column or a setting where the whole has no room; of an input all of it."""
-    return path.removeprefix(PREFIX) if path.startswith(PREFIX) else path.rpartition(".")[2]
 
 
 def ends_of(member: Member) -> tuple[str, str]:

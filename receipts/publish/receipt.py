@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts import metrics
+from receipts.axes.inputs import leaf
 from receipts.base.units import amount
 from receipts.ingest.leaves import parts
 from receipts.judging.findings import Grouped, grouped
@@ -31,7 +32,7 @@ from receipts.publish.page import (
     sections_of,
     table_of,
 )
-from receipts.publish.readings import leaf, named, number
+from receipts.publish.readings import named, number
 from receipts.publish.setting import how_measured, regime, setting
 from receipts.publish.text import gib
 from receipts.publish.text import number as number_of

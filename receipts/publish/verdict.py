@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from receipts.judging.findings import Grouped, grouped
+from receipts.axes.inputs import leaf as last_part
+from receipts.judging.findings import Grouped, grouped, reason
 from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import offenses
-from receipts.publish.offenses import entries, lacks_sentence, reason, weighed_lacks
+from receipts.publish.offenses import entries, lacks_sentence, weighed_lacks
 from receipts.publish.page import Cell, Mark, Page, Section, marked, sections_of
-from receipts.publish.readings import leaf as last_part
 from receipts.publish.words import words
 
 if TYPE_CHECKING:

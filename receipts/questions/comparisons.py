@@ -20,7 +20,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.side import JudgedLaunches, JudgedSide, in_common_sessions, judge_side
 from receipts.judging.verdict import Comparison, Finding, Lost
 from receipts.metrics import Launch, Metric
-from receipts.questions.sides import Asked, Join, asked
+from receipts.questions.sides import Asked, Join, StoredLaunches, asked
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class Comparisons:
         self._store = store
         self.rulebook = rulebook
         self._until = until
+        self._stored = StoredLaunches(store, until) if store is not None else None
         self._witnesses = witnesses
         self._grade = grade
         self._judged = judged or self._judge
@@ -110,7 +111,11 @@ class Comparisons:
 
     def asked(self, a: Group, b: Group = (), join: Join = "session", labelled: Collection[str] = ()) -> Asked:
         """Both sides with the stored launches that belong to them; see `receipts.questions.sides.asked`."""
-        return asked(self._store, self._lane, a, b, labelled=labelled, join=join, until=self._until)
+        return asked(self._stored, self._lane, a, b, labelled=labelled, join=join)
+
+    def alike(self, one: Parsed) -> Sequence[AlikeLaunch]:
+        """Stored launches of a receipt's configuration, the newest first, that may stand beside it."""
+        return self._stored.newest(one, self._lane(one)) if self._stored is not None else ()
 
     def pool(self, group: Group, other: Group = (), join: Join = "session") -> list[Parsed]:
         """One side alone."""

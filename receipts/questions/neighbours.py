@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from receipts import metrics
 from receipts.axes.configuration import configuration
 from receipts.axes.inputs import PREFIX
+from receipts.judging.findings import refusing
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import Comparison, Level, Question
@@ -134,11 +135,11 @@ def _full(candidates: Sequence[Neighbour], limit: int) -> Iterator[str]:
 
 def reasons(verdict: Comparison, rules: RuleSet) -> Iterator[str]:
     """What refuses a comparison, or what would settle it: findings on the pair first, then on its sides."""
-    wanted = Level.ERROR if verdict.status == "rejected" else Level.OPEN
     questions = (Question.COMPARABLE, Question.PATH, Question.EFFECT)
     order = {"pair": 0, "a": 1, "b": 2}
-    findings = [item for item in verdict.findings if item.level is wanted and item.question in questions]
-    for item in sorted(findings, key=lambda item: order.get(item.subject, 3)):
+    opened = [item for item in verdict.findings if item.level is Level.OPEN and item.question in questions]
+    opened.sort(key=lambda item: order.get(item.subject, 3))
+    for item in refusing(verdict, rules) if verdict.status == "rejected" else opened:
         if item.code in rules.about(Topic.AXES):  # one finding an axis: each of them tells all
             yield f"{item.code} {item.expected}"
         else:

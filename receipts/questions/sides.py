@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from receipts.axes.configuration import configuration
 from receipts.axes.difference import difference_under
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps, replicates
@@ -24,11 +25,13 @@ from receipts.stats.sessions import APART, SPAN, sessions
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from receipts.axes.configuration import Configuration
     from receipts.store import Store
     from receipts.store.query.replicates import AlikeLaunch, AlikeLaunches
 
 Group = Sequence[Parsed]
 Join = Literal["session", "label", "only", "all"]
+MAX_HELD: Final = 1000  # configurations whose launches are held at once
 MAX_JOINED: Final = 200  # stored launches that are added to a side: each is read whole
 # What one launch of a side says for all of them beside its axes; `compare` leaves open what differs in it.
 AS_MEASURED = (
@@ -44,6 +47,43 @@ PROGRAM: Final = "compile.program_digest"
 _NUMBERED: Final = re.compile(r"(?P<name>.*\w)[\s/_#-]+(?P<number>\d{1,4})")
 
 
+class StoredLaunches:
+    """Stored launches by their configurations: each configuration is read once for many comparisons.
+
+    None that ended after ``until``.
+    """
+
+    def __init__(self, store: Store, until: datetime | None = None) -> None:
+        self.store = store
+        self._until = until
+        self._held: dict[tuple[object, ...], list[AlikeLaunch]] = {}
+
+    def newest(self, head: Parsed, lane: Lane) -> list[AlikeLaunch]:
+        """Launches of a receipt's configuration and kind, the newest first."""
+        return self._newest(head, configuration(head, lane))
+
+    def near(
+        self, head: Parsed, lane: Lane, span: tuple[datetime, datetime], sessions: Collection[str]
+    ) -> AlikeLaunches:
+        """The same by whether they are in a span of time or of a declared session."""
+        from receipts.store.query.replicates import MAX_ALIKE, AlikeLaunches
+
+        own = configuration(head, lane)
+        newest = self._newest(head, own)
+        if len(newest) > MAX_ALIKE:
+            return self.store.query.alike(head, own, span, sessions, self._until)
+        return AlikeLaunches.of(newest, span, sessions)
+
+    def _newest(self, head: Parsed, own: Configuration) -> list[AlikeLaunch]:
+        run = head.receipt.run
+        key = (own.whole, own.plain and own.plain.whole, run.kind, run.outcome, run.context)
+        if key not in self._held:
+            if len(self._held) >= MAX_HELD:
+                del self._held[next(iter(self._held))]
+            self._held[key] = self.store.query.newest_alike(head, own, self._until)
+        return self._held[key]
+
+
 class Asked(NamedTuple):
     """Both sides as they were asked for. ``history`` are stored launches of either configuration that were not."""
 
@@ -55,14 +95,13 @@ class Asked(NamedTuple):
 
 
 def asked(
-    store: Store | None,
+    stored: StoredLaunches | None,
     lane_of: Callable[[Parsed], Lane],
     a: Group,
     b: Group = (),
     *,
     labelled: Collection[str] = (),
     join: Join = "session",
-    until: datetime | None = None,
 ) -> Asked:
     """Both sides with the stored launches that belong to them.
 
@@ -70,12 +109,12 @@ def asked(
     *session* adds the launches of the session of those that were named by id, *label* also those of the other sessions
     that both labels have launches of, as if the labels had been named, *only* adds none, *all* pools every stored
     launch of the configurations. None is added that the other side names; where both sides are of one configuration
-    and label nothing is, since what repeats one side repeats the other. ``until``: none that ran later.
+    and label nothing is, since what repeats one side repeats the other.
     """
     groups = (list(a), list(b))
-    if store is None or not any(groups):
+    if stored is None or not any(groups):
         return Asked(*groups, pooled=join == "all")
-    return _Sides(store, lane_of, groups, frozenset(labelled), until).joined(join)
+    return _Sides(stored, lane_of, groups, frozenset(labelled)).joined(join)
 
 
 class _Sides:
@@ -83,17 +122,15 @@ class _Sides:
 
     def __init__(
         self,
-        store: Store,
+        stored: StoredLaunches,
         lane_of: Callable[[Parsed], Lane],
         groups: tuple[list[Parsed], list[Parsed]],
         labelled: frozenset[str],
-        until: datetime | None,
     ) -> None:
-        self._store = store
+        self._store = stored.store
         self._lane_of = lane_of
         self._groups = groups
-        self._until = until
-        self._stored = [self._alike(group) if group else None for group in groups]
+        self._stored = [self._alike(stored, group) if group else None for group in groups]
         self._labels = [
             {item.receipt.run.label for item in group}
             | _numbered_alike(group, stored.near if stored else ())
@@ -109,15 +146,12 @@ class _Sides:
         self._in_session = self._of_session(named)
         self._other_programs: list[set[str]] = [set(), set()]
 
-    def _alike(self, group: Group) -> AlikeLaunches:
-        from receipts.axes.configuration import configuration
-
+    def _alike(self, stored: StoredLaunches, group: Group) -> AlikeLaunches:
         head, runs = group[0], [item.receipt.run for item in (*self._groups[0], *self._groups[1])]
         reach = timedelta(seconds=SPAN)
         span = min(run.started for run in runs) - reach, max(run.started for run in runs) + reach
         names = {run.session for run in runs if run.session is not None}
-        own = configuration(head, self._lane_of(head))
-        return self._store.query.alike(head, own, span, names, self._until)
+        return stored.near(head, self._lane_of(head), span, names)
 
     def _of_session(self, named: Group) -> frozenset[str]:
         """Ids of stored launches that are of a session of the named ones, spoilt ones among them.

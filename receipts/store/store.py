@@ -54,6 +54,7 @@ class Queries(Repository):
     failed_alike = reads(outcomes.failed_alike)
     replicate_candidates = reads(replicates.replicate_candidates)
     alike = reads(replicates.alike)
+    newest_alike = reads(replicates.newest_alike)
     neighbours = reads(near.neighbours)
     mixtures = reads(axis_index.mixtures)
     line = reads(replicates.line_launches)

@@ -19,7 +19,7 @@ from receipts.judging.facts import Facts
 from receipts.metrics import Launch
 from receipts.publish.noise import page
 from receipts.questions.noise import noise_floor, survey, with_floor
-from receipts.questions.sides import asked, groups
+from receipts.questions.sides import StoredLaunches, asked, groups
 from receipts.receipt import Document, Parsed
 from receipts.stats.noise import combined_checks
 from receipts.store import Filters, Store, open_store
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 def with_replicates(store: Store, group: list[Parsed], lane: Lane, other: list[Parsed]) -> list[Parsed]:
     """The group and every stored launch of its configuration."""
-    return asked(store, lambda _: lane, group, other, join="all").a
+    return asked(StoredLaunches(store), lambda _: lane, group, other, join="all").a
 
 
 def launches(count: int, *, rate: float = 3e-4, seconds: float = 0.8, name: str = "one") -> list[Parsed]:

@@ -15,7 +15,7 @@ from receipts.axes import catalogue, difference
 from receipts.axes import configuration as configuration_module
 from receipts.axes.configuration import configuration
 from receipts.axes.lane import Lane
-from receipts.questions.sides import asked
+from receipts.questions.sides import StoredLaunches, asked
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, documents, index, open_store, prepare
 from receipts.store import reindex as reindex_module
@@ -213,7 +213,7 @@ def number_of(store: Store, one: Parsed) -> int:
 
 def with_replicates(store: Store, group: list[Parsed], lane: Lane, other: list[Parsed]) -> list[Parsed]:
     """The group and every stored launch of its configuration."""
-    return asked(store, lambda _: lane, group, other, join="all").a
+    return asked(StoredLaunches(store), lambda _: lane, group, other, join="all").a
 
 
 @pytest.mark.parametrize("seed", range(unless_thorough(1, 4)))

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
+from receipts.axes.inputs import leaf
 from receipts.publish.page import Cell, Code, Page, Section, Table, lines_of, points_of, sections_of, table_of
-from receipts.publish.readings import NONE, ends, leaf, named, number, signed
+from receipts.publish.readings import NONE, ends, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from receipts.publish.page import Cell, Code, Link, Mark, State, marked
 from receipts.publish.report import appendix as cited
 from receipts.publish.report.page import FEWEST_ROWS, joined, link, links, numbered, place, rule
 from receipts.publish.text import NOTE, amount, change, gib, number, percent, span
+from receipts.publish.words import words
 from receipts.questions import ceiling
 from receipts.questions.week import data, events, failures
 from receipts.questions.week.failures import spent
@@ -70,12 +71,12 @@ def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
 def why(item: JudgedPair, rules: RuleSet) -> Cell:
     """Why a comparison is refused."""
     of_axes = rules.about(Topic.AXES)
-    parts: list[Cell] = []
-    if len(item.counted) > 1:
-        axes = ", ".join(map(plain, item.counted))
-        parts.append((*map(rule, of_axes[:1]), f" {len(item.counted)} axes moved: {axes}"))
+    several = len(item.counted) > 1 and any(reason.code in of_axes for reason in item.reasons)
+    axes = ", ".join(map(plain, item.counted))
+    changed = words("compare")("several_axes", count=len(item.counted), moved=axes)
+    parts: list[Cell] = [(*map(rule, of_axes[:1]), f" {changed}")] if several else []
     for reason in item.reasons[:FEW_REASONS]:
-        if reason.code in of_axes and parts:
+        if several and reason.code in of_axes:
             continue
         side = f" on {reason.side}" if reason.side else ""
         parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
@@ -161,8 +162,8 @@ def brief(text: str) -> str:
     text = _CODE_NAME.sub(lambda match: match[0].replace("_", " "), plain(text, NOTE))
     if len(text) <= BRIEF:
         return text
-    ends = [text.rfind(mark, 0, BRIEF) for mark in (" (", ": ", "; ")]
-    return text[: max(ends)] if max(ends) > 0 else plain(text, BRIEF)
+    end = max(text.rfind(mark, 0, BRIEF) for mark in (" (", ": ", "; ", ", expected"))
+    return text[:end] if end > BRIEF // 3 else plain(text, BRIEF)  # what is shorter names the leaf alone
 
 
 def distinct(items: Iterable[JudgedPair]) -> list[JudgedPair]:

@@ -339,8 +339,10 @@ def noise(configurations: Iterable[LaunchGroup], lane: Lane) -> Noise:
 
     groups = []
     for configuration in configurations:
-        steps = [item.entry.step_seconds for item in configuration.launches if item.kept_steps]
-        values = [value for value in steps if value is not None]
+        if configuration.head.rate_status == "invalid":
+            continue
+        steps = (item.entry.step_seconds for item in configuration.launches if item.kept_steps)
+        values = list(dict.fromkeys(value for value in steps if value is not None))  # a copy is no second launch
         if len(values) > 1:
             groups.append(values)
     sigma, check = pooled_sigma(groups), self_check(groups)

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
+from receipts.judging.findings import refusals
 from receipts.judging.rule import Topic
 from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.questions.claims.judgment import waits
@@ -183,8 +184,7 @@ def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
     heavy.sort(key=lambda item: (item.code not in staleness, item.level is not Level.ERROR, item.code))
     reasons = [Why(item.code, item.name, item.found) for item in heavy]
     if verdict.comparison is not None and verdict.comparison.status == "rejected":
-        errors = (item for item in verdict.comparison.findings if item.level is Level.ERROR and item.waived is None)
-        reasons += [Why(item.code, item.name, item.found) for item in errors if item.subject == "pair"]
+        reasons += [Why(item.code, item.name, item.found) for item in refusals(verdict.comparison, rules)]
     if verdict.assessment.state != "holds":
         reasons.append(Why("", "", verdict.assessment.why))
     yield from list(dict.fromkeys(reasons))[:MOST_REASONS]

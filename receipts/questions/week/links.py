@@ -16,7 +16,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.judging.side import copied_pair
 from receipts.judging.verdict import Comparison
 from receipts.questions.sides import Join
 from receipts.questions.week.reader import Item, ReportReader, order
@@ -30,11 +29,13 @@ if TYPE_CHECKING:
 WINDOW = 64
 NEAREST = 24
 RECENT = 2000  # launches of a lane before the interval that columns alone are looked up in
-MOST_LAUNCHES = 20  # of one configuration, the newest
+MAX_LAUNCHES = 20  # of one configuration, the newest
 KINDS = ("training", "microbench", "serving")
 PROVENANCES = ("measured", "quoted")
 _COLUMNS = (*("context", "geometry", "layout", "chips", "sequence_length", "micro_batch", "global_batch", "depth"),)
 _STEM = re.compile(r"^\D{3,}")
+SOUND = ("valid", "open", "invalid")  # how a launch is judged for rates, the best first
+Place = tuple[Hashable, str]  # what tells a configuration from others: its key, and the kind of its launches
 
 
 def eligible(row: Entry) -> bool:
@@ -103,6 +104,11 @@ class LaunchGroup:
         """Where its first launch is in time."""
         return order(self.head.entry)
 
+    @property
+    def place(self) -> Place:
+        """What tells its configuration from others, whichever launches of it are looked at."""
+        return self.key, self.head.entry.kind
+
 
 class Configurations:
     """Launches by what they ran: by the number that the axis index gives, or, where it has none, by their documents."""
@@ -112,8 +118,7 @@ class Configurations:
         self._held: dict[str, bool] = {}
         self._numbers = {item.entry.id: item.configuration for item in reader.placed}
         self._keys: dict[str, Hashable] = {}
-        self._met: dict[Hashable, dict[str, Entry]] = defaultdict(dict)
-        self._groups: dict[tuple[int, str], list[LaunchGroup]] = {}
+        self._speaking: dict[Place, LaunchGroup] = {}
 
     def ran(self, item: Item) -> Configuration:
         """What a launch ran, read from its document."""
@@ -128,43 +133,39 @@ class Configurations:
 
     def group(self, items: Iterable[Item]) -> list[LaunchGroup]:
         """Launches by their configurations, in the order of their first launches."""
-        groups: dict[tuple[Hashable, ...], list[Item]] = defaultdict(list)
+        groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
         rows = list(items)
         self._look_up(rows)
         for item in sorted(rows, key=lambda item: order(item.entry)):
-            key = self._key(item)
-            self._met[key][item.entry.id] = item.entry
-            groups[key, *soundness(item)].append(item)
+            groups[self._key(item), item.entry.kind, soundness(item)].append(item)
         configurations = [LaunchGroup(key[0], tuple(group)) for key, group in groups.items()]
         return sorted(configurations, key=lambda one: one.order)
 
-    def whole(self, configuration: LaunchGroup) -> LaunchGroup:
-        """The same with its other launches that had run and are as sound: the newest of them, each once."""
-        others = [one for one in self._launches(configuration) if soundness(one) == soundness(configuration.last)]
-        every = {item.entry.id: item for item in (*others, *configuration.launches)}
-        newest = sorted(every.values(), key=lambda item: order(item.entry))[-MOST_LAUNCHES:]
-        while (twice := copied_pair([item.launch for item in newest])) is not None:
-            newest = [item for item in newest if item.entry.id != twice[1].id]
-        return LaunchGroup(configuration.key, tuple(newest))
+    def speaking(self, item: Item) -> LaunchGroup:
+        """The launches that speak for a launch's configuration, of those that a comparison may take: the newest of the
+        soundest."""
+        self._look_up([item])
+        key, kind = self._key(item), item.entry.kind
+        if (key, kind) not in self._speaking:
+            ids = [row.id for row in self._reader.comparisons.alike(item.parsed) if row.outcome == "ok"]
+            rows = self._reader.stored.entries(ids[:MAX_LAUNCHES]) if ids else []
+            alike = self._reader.items(row for row in rows if eligible(row))
+            self._look_up(alike)
+            every = [item, *(one for one in alike if one.entry.id != item.entry.id and self._key(one) == key)]
+            best = min(map(soundness, every))
+            kept = sorted((one for one in every if soundness(one) == best), key=lambda one: order(one.entry))
+            self._speaking[key, kind] = LaunchGroup(key, tuple(kept))
+        return self._speaking[key, kind]
 
-    def of(self, row: Entry) -> LaunchGroup:
-        """The launches that ran what a row ran, as sound as it."""
-        return self.group([self._reader.item(row)])[0]
+    def read(self, lane: str) -> dict[Place, LaunchGroup]:
+        """Configurations of a lane that were read with all of their launches."""
+        return {place: one for place, one in self._speaking.items() if one.last.entry.lane == lane}
 
-    def numbered(self, number: int, kind: str) -> list[LaunchGroup]:
-        """The launches of a configuration of the axis index: sound ones, and unsound ones, apart."""
-        place = (number, kind)
-        if place not in self._groups:
-            rows = self._reader.stored.launches(number, kind, self._reader.scope.until, MOST_LAUNCHES)
-            self._numbers.update({row.id: number for row in rows})
-            self._groups[place] = self.group(self._reader.items(row for row in rows if eligible(row)))
-        return self._groups[place]
-
-    def _launches(self, configuration: LaunchGroup) -> list[Item]:
-        key, kind = configuration.key, configuration.last.entry.kind
-        if isinstance(key, int):
-            return [item for one in self.numbered(key, kind) for item in one.launches]
-        return self._reader.items(row for row in self._met[key].values() if row.kind == kind)
+    def numbered(self, number: int, kind: str) -> LaunchGroup | None:
+        """The launches that speak for a configuration of the axis index; None where none may be compared."""
+        rows = self._reader.stored.launches(number, kind, self._reader.scope.until, 1)
+        self._numbers.update({row.id: number for row in rows})
+        return next((self.speaking(self._reader.item(row)) for row in rows if eligible(row)), None)
 
     def _look_up(self, items: Sequence[Item]) -> None:
         unknown = [item.entry.id for item in items if item.entry.id not in self._numbers]
@@ -180,16 +181,14 @@ class Configurations:
         return self._keys[name]
 
 
-def soundness(item: Item) -> tuple[object, ...]:
-    """What launches of one side share: one that is invalid, or kept no steps, would spoil those that are sound."""
-    return item.entry.kind, item.rate_status, item.kept_steps
+def soundness(item: Item) -> tuple[int, bool]:
+    """How well a launch speaks for its configuration, the best first: as judged for rates, then by kept steps."""
+    return SOUND.index(item.rate_status), not item.kept_steps
 
 
 LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
 TRIED = 4  # neighbours that are compared to find them
 PINNED = 4  # pins of a lane, the newest, of which the nearest one is compared
-SOUND = ("valid", "open", "invalid")  # how a launch is judged for rates, the best first
-Place = tuple[Hashable, str, str, bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,59 +208,52 @@ class Links:
         self.rules = reader.rulebook.rules
         self._every = Configurations(reader)
         self.of_interval = self._every.group(items)
-        self._seen: set[frozenset[tuple[Hashable, str]]] = set()
-        self._whole: dict[Place, LaunchGroup] = {}
+        self._seen: set[frozenset[Place]] = set()
         self._by_columns: dict[str, Neighbours] = {}
 
-    def wholes(self, lane: str) -> list[LaunchGroup]:
-        """Configurations of a lane that were read with all of their launches."""
-        return [configuration for configuration in self._whole.values() if configuration.head.entry.lane == lane]
+    def read(self, lane: str) -> list[LaunchGroup]:
+        """Configurations of a lane: those that were compared with all of their launches, others with the interval's."""
+        whole = self._every.read(lane)
+        others = (one for one in self.of_interval if one.head.entry.lane == lane and one.place not in whole)
+        return [*whole.values(), *others]
 
     def of(self, configuration: LaunchGroup) -> list[ComparedPair]:
         """Comparisons of one configuration: with those one counted axis apart, else the nearest; and with a pin."""
-        whole = self._as_whole(configuration)
-        others = self._one_axis_away(whole) or self._near_by_columns(whole)
-        linked = self._compared(whole, others)
-        pin = self._pin(whole)
-        if pin is not None and self._is_new(whole, pin):
-            pair = self._pair(whole, pin)
-            linked.append(pair)
-            self._seen.add(ran_by(whole, pin))
+        one = self._every.speaking(configuration.last)
+        linked = self._compared(one, self._one_axis_away(one) or self._near_by_columns(one))
+        pin = self._pin(one)
+        if pin is not None and self._is_new(one, pin):
+            linked.append(self._pair(one, pin))
+            self._seen.add(frozenset({one.place, pin.place}))
         return linked
 
     def between(self, one: Item, other: Item, metric: str) -> Comparison | None:
         """The launches that ran what one launch ran against those of another; None where both ran the same."""
-        a, b = (self._as_whole(self._every.of(item.entry)) for item in (one, other))
+        a, b = (self._every.speaking(item) for item in (one, other))
         return self._judged(one, other, metric) if a.key != b.key else None
-
-    def _as_whole(self, configuration: LaunchGroup) -> LaunchGroup:
-        place = place_of(configuration)
-        if place not in self._whole:
-            self._whole[place] = self._every.whole(configuration)
-        return self._whole[place]
 
     def _one_axis_away(self, configuration: LaunchGroup) -> list[LaunchGroup]:
         """Configurations that may be one axis away, and of which a launch ran earlier: of every axis in turn."""
-        if not self._every.holds(configuration.last):
+        last = configuration.last
+        if not self._every.holds(last):
             return []
         by_axis: dict[str, list[int]] = defaultdict(list)
-        for number, axis in self._reader.stored.near(self._every.ran(configuration.last), None, TRIED).items():
+        for number, axis in self._reader.stored.near(self._every.ran(last), None, TRIED).items():
             by_axis[axis].append(number)
         turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
         neighbours: list[LaunchGroup] = []
         for number in (number for turn in turns for number in turn if number is not None):
-            launched = self._every.numbered(number, configuration.last.entry.kind)
-            valid_first = sorted(launched, key=lambda other: other.head.rate_status == "invalid")
-            neighbours += [other for other in valid_first if other.order < order(configuration.last.entry)][:1]
+            other = self._every.numbered(number, last.entry.kind)
+            neighbours += [other] if other is not None and other.order < order(last.entry) else []
             if len(neighbours) >= TRIED:
                 break
         return neighbours
 
     def _near_by_columns(self, configuration: LaunchGroup) -> list[LaunchGroup]:
         rows = self._nearest(configuration.last.entry.lane).before(configuration.last.entry)
-        own = {item.entry.id for item in configuration.launches}
-        groups = self._every.group(self._reader.items(row for row in rows if row.id not in own))
-        return [other for other in groups if other.key != configuration.key or other.head.rate_status != "invalid"]
+        others = (self._every.speaking(self._reader.item(row)) for row in rows)
+        by_place = {other.place: other for other in others if other.key != configuration.key}
+        return sorted(by_place.values(), key=lambda other: other.order)
 
     def _nearest(self, lane: str) -> Neighbours:
         if lane not in self._by_columns:
@@ -282,7 +274,7 @@ class Links:
         """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
         row = configuration.last.entry
         pinned = [item for item in self._reader.pins if (item.lane, item.kind) == (row.lane, row.kind)]
-        pinned_runs = [self._every.of(item) for item in pinned if eligible(item)][:PINNED]
+        pinned_runs = [self._every.speaking(self._reader.item(item)) for item in pinned if eligible(item)][:PINNED]
         ranked = [
             (len(apart.axes), len(apart.unknown), at, other)
             for at, other in enumerate(pinned_runs)
@@ -295,7 +287,7 @@ class Links:
         ranked = []
         for other in others:
             apart = other.last.launch.difference(configuration.last.launch, configuration.last.lane)
-            if apart.changed or apart.unknown:  # else it repeats this configuration, less soundly
+            if apart.changed or apart.unknown:  # else it repeats this configuration
                 unsound = other.last.rate_status == "invalid"
                 ranked.append((len(apart.axes), len(apart.unknown), unsound, other))
         ranked.sort(key=lambda entry: entry[:3])
@@ -311,29 +303,18 @@ class Links:
             if len(pair.verdict.counted) == 1:
                 linked.append(pair)
         linked = linked or tried[:1]
-        self._seen |= {ran_by(pair.a, pair.b) for pair in linked}
+        self._seen |= {frozenset({pair.a.place, pair.b.place}) for pair in linked}
         return linked
 
     def _is_new(self, one: LaunchGroup, other: LaunchGroup) -> bool:
-        return ran_by(one, other) not in self._seen
+        return frozenset({one.place, other.place}) not in self._seen
 
     def _pair(self, one: LaunchGroup, other: LaunchGroup) -> ComparedPair:
-        one, other = self._soundest(one), self._soundest(other)
         a, b = (other, one) if other.order < one.order else (one, other)
         verdict = self._judged(*_near_in_time(a, b))
-        return ComparedPair(self._counted(a, verdict.a), self._counted(b, verdict.b), verdict)
-
-    def _soundest(self, configuration: LaunchGroup) -> LaunchGroup:
-        """The launches that speak for a configuration: an unsound repeat does not."""
-        key, kind = configuration.key, configuration.last.entry.kind
-        others = self._every.numbered(key, kind) if isinstance(key, int) else self.of_interval
-        alike = [one for one in others if (one.key, one.last.entry.kind) == (key, kind)]
-        ranked = [configuration, *alike]
-        return self._as_whole(min(ranked, key=lambda one: (SOUND.index(one.last.rate_status), not one.last.kept_steps)))
-
-    def _counted(self, configuration: LaunchGroup, ids: Sequence[str]) -> LaunchGroup:
-        """The configuration with the launches that count."""
-        return LaunchGroup(configuration.key, tuple(self._reader.item(self._reader.entry(name)) for name in ids))
+        sides = ([self._reader.item(self._reader.entry(name)) for name in ids] for ids in (verdict.a, verdict.b))
+        counted_a, counted_b = (LaunchGroup(of.key, tuple(side)) for of, side in zip((a, b), sides, strict=True))
+        return ComparedPair(counted_a, counted_b, verdict)
 
     def _judged(self, a: Item, b: Item, metric: str = metrics.DEFAULT) -> Comparison:
         """B against A as `compare` has it of their labels, on the metric that it asks for unless another is named.
@@ -354,14 +335,3 @@ def _near_in_time(a: LaunchGroup, b: LaunchGroup) -> tuple[Item, Item]:
     ]
     newest = max(near, key=lambda two: max(order(item.entry) for item in two), default=None)
     return newest or (a.last, b.last)
-
-
-def ran_by(one: LaunchGroup, other: LaunchGroup) -> frozenset[tuple[Hashable, str]]:
-    """What tells a pair of configurations from others, whichever launches of them are looked at."""
-    return frozenset({(one.key, one.last.entry.kind), (other.key, other.last.entry.kind)})
-
-
-def place_of(configuration: LaunchGroup) -> Place:
-    """What tells a configuration's sound launches from its unsound ones, and from those of others."""
-    item = configuration.last
-    return configuration.key, item.entry.kind, item.rate_status, item.kept_steps

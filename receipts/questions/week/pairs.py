@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes import in_words
 from receipts.base.text import plain
-from receipts.judging.findings import refusing
+from receipts.judging.findings import refusals as rejecting
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
 from receipts.questions.next_command import of_pair
 from receipts.questions.week.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
-from receipts.questions.week.links import ComparedPair, LaunchGroup, Links, place_of
+from receipts.questions.week.links import ComparedPair, LaunchGroup, Links
 from receipts.questions.week.reader import Item, order
 from receipts.questions.week.ref import Cut, Ref, cut
 
@@ -63,11 +63,7 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
         left_out[lane] = len(every) - len(chosen)
         for configuration in chosen:
             compared += links.of(configuration)
-        wholes = {place_of(configuration): configuration for configuration in links.wholes(lane)}
-        read[lane] = [
-            *wholes.values(),
-            *(configuration for configuration in every if place_of(configuration) not in wholes),
-        ]
+        read[lane] = links.read(lane)
     judged, adjusted = _judged(compared, links.rules)
     by_status: dict[str, list[JudgedPair]] = defaultdict(list)
     for pair, item in zip(compared, judged, strict=True):
@@ -147,25 +143,22 @@ def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
 
 
 def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
-    """What refuses a comparison, or what would settle an open one: each rule once, those on the pair first."""
-    wanted = Level.ERROR if status == "rejected" else Level.OPEN
-    questions = (Question.COMPARABLE, Question.PATH) if status == "rejected" else (Question.PATH, Question.EFFECT)
+    """What rejects a comparison, as `compare` names it; or what would settle an open one, each rule once."""
+    if status == "rejected":
+        return [Reason(item.code, item.name, item.sides[4:], item.found, item.do) for item in rejecting(verdict, rules)]
+    questions = (Question.PATH, Question.EFFECT)
     quoting = rules.about(Topic.SIDES)
-    quoted = {item.at for item in verdict.findings if item.code in quoting}
     order = {"pair": 0, "a": 1, "b": 2}
     findings = [
         item
-        for item in (refusing(verdict, rules) if status == "rejected" else verdict.findings)
-        if item.level is wanted
+        for item in verdict.findings
+        if item.level is Level.OPEN
         and item.waived is None
         and (item.question in questions or (item.subject == "pair" and item.question is Question.COMPARABLE))
     ]
-    if status != "rejected":  # what refuses stands in the order that every page has
-        findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
+    findings.sort(key=lambda item: (0 if item.on_pair else order.get(item.subject, 3), item.unjudged))
     reasons: dict[str, Reason] = {}
     for item in findings:
-        if wanted is Level.ERROR and not item.on_pair and item.at in quoted:
-            continue
         # Of a side's launches the first that a rule spoils represents all that it spoils.
         key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
         reasons.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
@@ -204,7 +197,8 @@ def refusals(judged: Iterable[JudgedPair], rules: RuleSet) -> tuple[RefusedPairs
     for item in judged:
         if item.status == "rejected":
             codes = [reason.code for reason in item.reasons]
-            code = next(iter((*of_axes, *codes) if len(item.counted) > 1 else codes), "")
+            several = [code for code in codes if code in of_axes] if len(item.counted) > 1 else []
+            code = next(iter((*several, *codes)), "")
             groups[code].append((code, item))
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
     return tuple(_refusal(code, held[0][1], len(held), of_axes) for code, held in ordered)

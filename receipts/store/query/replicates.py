@@ -5,11 +5,11 @@ Launches of one line differ in their lineage alone: code, wheels, container imag
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select
 
 from receipts.axes.configuration import LINEAGE, Configuration
 from receipts.metrics.registry import Taint
@@ -20,6 +20,7 @@ from receipts.store.entries import COLUMNS, METRICS, PATHS, Entry, cut, entry_of
 from receipts.store.index import unpacked
 from receipts.store.query.axis_index import AXIS, holds_lane, own_values
 from receipts.store.sql import engine_of
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import configurations, placements, receipts
 
 
@@ -105,8 +106,39 @@ def _line_configurations(connection: Connection, of: Configuration) -> list[int]
 
 
 MAX_OTHERS: Final = 100  # launches of other sessions that are read
+MAX_ALIKE: Final = 400  # launches of a configuration that are read at once
 _COLUMNS: Final = ("id", "launch", "label", "session", "host", "started", "outcome", "rate_source", *METRICS)
 _SPOILT: Final = ~entries.unspoiled_rows(Taint.RATE)
+_SELECTED: Final = (*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound"))
+_NEWEST_FIRST: Final = (receipts.c.started.desc(), receipts.c.seq.desc())
+_EVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+def _placed(digest: str, whole: str) -> ColumnElement[bool]:
+    of_type = configurations.c
+    return and_(
+        of_type.digest == bindparam(digest, type_=of_type.digest.type),
+        of_type.whole == bindparam(whole, type_=of_type.whole.type),
+    )
+
+
+_NEWEST: Final = SqlStatement(
+    select(*_SELECTED)
+    .where(
+        receipts.c.seq.in_(
+            select(placements.c.receipt)
+            .join(configurations, configurations.c.seq == placements.c.configuration)
+            .where(or_(_placed("digest", "whole"), _placed("plain_digest", "plain_whole")))
+        ),
+        receipts.c.kind == bindparam("kind"),
+        # Beside one that failed only such as failed alike.
+        or_(bindparam("outcome", type_=receipts.c.outcome.type) == "ok", receipts.c.outcome == bindparam("outcome")),
+        bindparam("until", type_=receipts.c.started.type) >= func.coalesce(receipts.c.finished, receipts.c.started),
+        standing(),
+    )
+    .order_by(*_NEWEST_FIRST)
+    .limit(bindparam("most", type_=receipts.c.chips.type))
+)
 _SHAPE: Final = ("accelerator", "chips", "sequence_length", "micro_batch", "global_batch", "depth")
 
 
@@ -131,6 +163,32 @@ class AlikeLaunches(NamedTuple):
     others: list[AlikeLaunch]
     more: int
 
+    @classmethod
+    def of(
+        cls, newest: Sequence[AlikeLaunch], span: tuple[datetime, datetime], sessions: Collection[str]
+    ) -> AlikeLaunches:
+        """Every launch of a configuration, the newest first, by whether it is in a span or of a declared session."""
+        inside = [row for row in newest if span[0] <= row.started <= span[1] or row.session in sessions]
+        near = {row.id for row in inside}
+        others = [row for row in newest if row.id not in near]
+        return cls(inside[::-1], others[:MAX_OTHERS], max(0, len(others) - MAX_OTHERS))
+
+
+def newest_alike(
+    connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None = None
+) -> list[AlikeLaunch]:
+    """Stored launches that may differ from this one in no axis, the newest first: `MAX_ALIKE` and one more at most."""
+    run = parsed.receipt.run
+    if not holds_lane(connection, own):
+        query = select(*_SELECTED).where(*_replicate_conditions(connection, parsed, own, until))
+        rows: Iterable[Any] = connection.execute(query.order_by(*_NEWEST_FIRST).limit(MAX_ALIKE + 1))
+    else:
+        plain = own.plain or own  # of launches from before inputs were recorded, too
+        given = {"digest": own.digest, "whole": own.whole, "plain_digest": plain.digest, "plain_whole": plain.whole}
+        given |= {"kind": run.kind, "outcome": run.outcome, "until": until or _EVER, "most": MAX_ALIKE + 1}
+        rows = _NEWEST.all(connection, given)
+    return list(map(_alike_launch, rows))
+
 
 def alike(
     connection: Connection,
@@ -145,8 +203,8 @@ def alike(
     near: ColumnElement[bool] = receipts.c.started.between(*span)
     if sessions:
         near = or_(near, receipts.c.session.in_(sorted(sessions)))
-    query = select(*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound")).where(*conditions)
-    newest = query.where(~near).order_by(receipts.c.started.desc(), receipts.c.seq.desc()).limit(MAX_OTHERS)
+    query = select(*_SELECTED).where(*conditions)
+    newest = query.where(~near).order_by(*_NEWEST_FIRST).limit(MAX_OTHERS)
     inside, others = (list(map(_alike_launch, connection.execute(one))) for one in (query.where(near), newest))
     more = 0
     if len(others) == MAX_OTHERS:
