@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +59,6 @@ def test_every_answer_equals_the_command_s_byte_for_byte(filled: Shell) -> None:
             ("show", "run-1"): store.get("run-1"),
             ("list", "batch.micro_batch=2"): store.find(batch__micro_batch=2),
             ("neighbours", "run-0"): store.neighbours("run-0"),
-            ("bridge", "run-0", "run-2"): store.bridge("run-0", "run-2"),
             ("claim", "list"): store.claims(),
         }
         for words, answer in answers.items():
@@ -131,20 +129,6 @@ def test_a_notebook_shows_what_the_page_says(filled: Shell) -> None:
     assert "threads" in html.lower()
     assert html.count("<script") == 0
     assert "run-3" in shown
-
-
-def test_the_page_in_a_notebook_is_executed(shell: Shell) -> None:
-    if not DOCS.is_dir():
-        pytest.skip("needs the checkout: this run tests the installed wheel")
-    shell.write("before")
-    shell.write("after", flags__OMP_NUM_THREADS={"value": 4, "before_runtime": True})
-    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "notebook.md").read_text(encoding="utf-8"), re.M | re.S)
-    names: dict[str, Any] = {}
-    for block in blocks:
-        exec(compile(block, "notebook.md", "exec"), names)
-    assert len(blocks) >= 3
-    assert names["before"].status == "valid"
-    assert list(names["table"]["label"])
 
 
 def test_a_leaf_that_is_mistyped_or_unstated_is_told_apart(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from html.parser import HTMLParser
 from typing import Any
 
@@ -11,12 +10,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from grid_store import keep
-from line_store import line
 from receipts.plugins.serve import runs
 from receipts.plugins.serve.server import Server
-from receipts.plugins.track.watch import close, watch
-from store_receipts import RULEBOOK
 
 pytestmark = pytest.mark.slow
 
@@ -222,17 +217,6 @@ def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> Non
     assert "Questions of 1 open receipt," in text
     assert "R301 unwitnessed path · 1 receipt" in text
     assert "R205 summary only · 1 receipt" in text
-
-
-def test_the_inbox_shows_incidents_that_are_open(client: TestClient, server: Server) -> None:
-    store = server.store().opened
-    keep(store, list(line([1.0] * 8 + [1.05] * 4)))
-    (opened,) = watch(store, RULEBOOK, datetime(2000, 1, 1, tzinfo=UTC), metric="step_seconds").opened
-    text = Read(client.get("/inbox").text).text
-    assert "1 open incident," in text
-    assert opened.incident in text
-    close(store, opened.incident, "known")
-    assert opened.incident not in Read(client.get("/inbox").text).text
 
 
 def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) -> None:

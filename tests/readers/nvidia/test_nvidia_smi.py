@@ -8,7 +8,6 @@ from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.readers.nvidia.smi import NvidiaSmiReader
-from receipts.readers.torch.memory import TorchMemoryReader
 
 MIB = 1 << 20
 TABLE = """\
@@ -140,20 +139,3 @@ def test_rows_end_where_other_text_begins() -> None:
         QUERY + "iteration 1, loss 2.5\niteration 2, loss 2.4\niteration 3, loss 2.3\n" + "0, x\n" * 9
     )
     assert reading.counters == {"gpus": 2}
-
-
-def test_a_pair_without_a_unit_in_its_key_is_not_guessed() -> None:
-    assert readings("rank=1 peak_alloc_gb=12.5\n", TorchMemoryReader) == []
-
-
-def test_pairs_with_a_binary_unit_are_a_row_of_their_rank() -> None:
-    (reading,) = readings(
-        "[mem] rank=9 device=1 step=40 peak_alloc_gib=1.5 peak_reserved_mib=2048\n", TorchMemoryReader
-    )
-    (row,) = reading.memory
-    assert (row.chip, row.step, row.peak_bytes, row.peak_reserved_bytes) == (9, 40, 3 << 29, 2 << 30)
-
-
-def test_pairs_in_bytes_are_bytes() -> None:
-    (reading,) = readings("rank=0 peak_reserved_bytes=91000000000\n", TorchMemoryReader)
-    assert [row.peak_reserved_bytes for row in reading.memory] == [91_000_000_000]

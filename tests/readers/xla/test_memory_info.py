@@ -9,7 +9,6 @@ import pytest
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import MemoryRow, Reading
 from receipts.ingest.scan import scan
-from receipts.readers.torch.memory import TorchMemoryReader
 from receipts.readers.xla.memory import MemoryInfoReader
 
 STATS = {"num_allocs": 3, "bytes_in_use": 10, "peak_bytes_in_use": 20, "bytes_limit": 100, "bytes_reserved": 0}
@@ -117,44 +116,6 @@ def test_of_several_programs_the_largest_plan_stands() -> None:
     found = reading("\n".join(plans))
     assert found.compile.argument_bytes == 90
     assert found.remarks
-
-
-TABLE = """
-|===========================================================================|
-|                  PyTorch CUDA memory summary, device ID 2                 |
-|---------------------------------------------------------------------------|
-|            CUDA OOMs: 1            |        cudaMalloc retries: 4         |
-|===========================================================================|
-|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |
-|---------------------------------------------------------------------------|
-| Allocated memory      |    512 KiB |      3 GiB |     90 GiB |     89 GiB |
-|       from large pool |    500 KiB |      3 GiB |     90 GiB |     89 GiB |
-|---------------------------------------------------------------------------|
-| GPU reserved memory   |      5 MiB |      6 GiB |     70 GiB |     64 GiB |
-|---------------------------------------------------------------------------|
-"""
-
-
-def test_torchs_summary_is_read_for_its_device() -> None:
-    found = row(TABLE, TorchMemoryReader)
-    assert (found.chip, found.bytes_used, found.peak_bytes) == (2, 512 << 10, 3 << 30)
-    assert found.peak_reserved_bytes == 6 << 30
-    assert reading(TABLE, TorchMemoryReader).counters == {"num_ooms": 1, "num_alloc_retries": 4}
-
-
-def test_torchs_statistics_are_a_dict_of_dotted_names() -> None:
-    text = (
-        "OrderedDict([('allocated_bytes.all.current', 5), ('allocated_bytes.all.peak', 7), "
-        "('reserved_bytes.all.peak', 21)])"
-    )
-    found = row(text, TorchMemoryReader)
-    assert (found.bytes_used, found.peak_bytes, found.peak_reserved_bytes) == (5, 7, 21)
-
-
-def test_a_printed_peak_counts_where_its_unit_stands() -> None:
-    found = row("[rank2]: torch.cuda.max_memory_allocated() = 12.5 GiB", TorchMemoryReader)
-    assert (found.chip, found.peak_bytes) == (2, round(12.5 * (1 << 30)))
-    assert scan([b"max_memory_allocated: 55\n"], [TorchMemoryReader]) == []
 
 
 @pytest.mark.parametrize(
