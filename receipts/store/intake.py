@@ -152,9 +152,9 @@ class Intake:
         """What both stores say of standing: of receipts that came, and of those here that they replace."""
         coming = {receipt: list(standings.get(receipt, ())) for receipt in about}
         for row in extra:
-            said = coming.setdefault(row["receipt"], [])
-            if row["successor"] not in {item["successor"] for item in said}:
-                said.append(row)
+            statements = coming.setdefault(row["receipt"], [])
+            if row["successor"] not in {item["successor"] for item in statements}:
+                statements.append(row)
         successors = {row["successor"] for rows in coming.values() for row in rows if row["successor"]}
         gone = self._present(purges.c.receipt, successors)
         there = gone | self._present(receipts.c.id, successors)

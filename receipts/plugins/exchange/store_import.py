@@ -100,7 +100,7 @@ class _StoreImport:
         name, rows = "", list[Row]()
         for part, some in self._source.parts():
             if part != name:
-                self._said(name, rows)
+                self._take_rows(name, rows)
                 name, rows = part, []
             self._receipts(waiting, some if part == "verdicts" else [], standings)
             waiting = some if part == "receipts" else []
@@ -120,7 +120,7 @@ class _StoreImport:
             if waiting and progress is not None:
                 progress(count, total)
         self._receipts(waiting, [], standings)
-        self._said(name, rows)
+        self._take_rows(name, rows)
         intake = self._intake
         if intake.conflicts:
             raise InputError(self._source.place, _shown(intake.conflicts))
@@ -135,7 +135,7 @@ class _StoreImport:
             intake.notes,
         )
 
-    def _said(self, name: str, rows: Sequence[Row]) -> None:
+    def _take_rows(self, name: str, rows: Sequence[Row]) -> None:
         if name == "claim_verdicts":
             self._intake.claim_verdicts(list(map(_claim_verdict, rows)))
         elif rows:
