@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.stats.equivalence import Effect
     from receipts.store import Store
-    from receipts.store.entries import Entry
+    from receipts.store.entry import Entry
 
 
 SignatureState = Literal["signed", "unsigned", "bad", "unchecked"]

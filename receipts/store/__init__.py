@@ -13,7 +13,7 @@ from receipts import lazy
 if TYPE_CHECKING:
     from receipts.store.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
     from receipts.store.decisions import Decision, Pin, Quote
-    from receipts.store.entries import Entry
+    from receipts.store.entry import Entry
     from receipts.store.query.lists import Condition, Filters, ListPlan, condition
     from receipts.store.store import Store, open_store
     from receipts.store.submission import Prepared, Submitted, prepare
@@ -26,7 +26,7 @@ else:
         {
             "receipts.store.claim_rows": "NewClaim StoredClaim StoredClaimVerdict",
             "receipts.store.decisions": "Decision Pin Quote",
-            "receipts.store.entries": "Entry",
+            "receipts.store.entry": "Entry",
             "receipts.store.query.lists": "Condition Filters ListPlan condition",
             "receipts.store.store": "Store open_store",
             "receipts.store.submission": "Prepared Submitted prepare",

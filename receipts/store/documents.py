@@ -21,7 +21,7 @@ from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
-from receipts.store.entries import Entry
+from receipts.store.entry import Entry
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
 from receipts.store.sql import engine_of
 from receipts.store.tables import documents

@@ -16,27 +16,19 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, literal,
 
 from receipts import metrics
 from receipts.base.errors import InputError, NotFound, Problem
-from receipts.judging.grade import status_for, unspoilt
-from receipts.judging.verdict import ReceiptVerdict, Status, undecided, undecided_by
+from receipts.judging.verdict import ReceiptVerdict, undecided, undecided_by
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.receipt.accelerators import find_accelerator
+from receipts.store.entry import COLUMNS, METRICS, NO_TAINT, PATHS, Entry
 from receipts.store.query.conditions import Condition
 from receipts.store.sql import engine_of
 from receipts.store.tables import receipts, supersessions
-
-# Not null, so that an index passes spoilt launches by, however many they are.
-NO_TAINT: Final = Taint.NONE.value
 
 
 def taint_text(tainted: Collection[str]) -> str:
     """Kinds of metric as the columns `tainted` and `undecided` hold them."""
     return ",".join(kind.value for kind in Taint if kind in tainted and kind is not Taint.NONE) or NO_TAINT
-
-
-def taint_kinds(text: str) -> tuple[str, ...]:
-    """Kinds of metric that such a column names."""
-    return () if text == NO_TAINT else tuple(text.split(","))
 
 
 def _texts(kind: Taint) -> list[ColumnElement[str]]:
@@ -62,122 +54,6 @@ def unspoiled_conditions(kind: Taint) -> tuple[Condition, ...]:
     return (Condition("path_answer", "!=", "left"), *(Condition("tainted", "!=", f"*{name}*") for name in names))
 
 
-# Column → its path in the document. `list` takes either name.
-PATHS: Final[Mapping[str, str]] = {
-    "launch": "run.launch",
-    "lane": "run.lane",
-    "kind": "run.kind",
-    "outcome": "run.outcome",
-    "provenance": "run.provenance",
-    "label": "run.label",
-    "session": "run.session",
-    "context": "run.context",
-    "host": "run.host",
-    "revision": "code.commit",
-    "supersedes": "run.supersedes.target",
-    "supersedes_reason": "run.supersedes.reason",
-    "accelerator": "hardware.accelerator",
-    "chips": "hardware.chips",
-    "sequence_length": "batch.sequence_length",
-    "micro_batch": "batch.micro_batch",
-    "global_batch": "batch.global_batch",
-    "depth": "model.depth",
-    "model": "model.name",
-    "family": "model.family",
-    "failure_phase": "failure.phase",
-    "failure_class": "failure.class",
-    "witness_for": "run.witness_for",
-}
-# Columns that hold a metric's reading, by the metric's own name.
-METRICS: Final = (
-    "tokens_per_second",
-    "tokens_per_second_per_chip",
-    "step_seconds",
-    "tflops_per_second_per_chip",
-    "mfu",
-    "peak_bytes",
-    "peak_reserved_bytes",
-    "compile_seconds",
-)
-
-
-class Entry(NamedTuple):
-    """One receipt as the store lists it: the columns of the table `receipts`, and whether it stands.
-
-    Times are in UTC; units are those of the columns' comments. `superseded_by` is the successor's id where the
-    receipt no longer stands, and empty where it was retracted.
-    """
-
-    seq: int
-    id: str
-    launch: str
-    generation: int
-    lane: str
-    kind: str
-    outcome: str
-    provenance: str
-    status: str
-    path_answer: str
-    tainted: str
-    undecided: str
-    schema_version: str
-    started: datetime
-    finished: datetime | None
-    submitted_at: datetime
-    label: str | None
-    session: str | None
-    context: str | None
-    host: str | None
-    revision: str | None
-    supersedes: str | None
-    supersedes_reason: str | None
-    accelerator: str | None
-    chips: int | None
-    sequence_length: int | None
-    micro_batch: int | None
-    global_batch: int | None
-    depth: int | None
-    model: str | None
-    family: str | None
-    tokens_per_second: float | None
-    tokens_per_second_per_chip: float | None
-    step_seconds: float | None
-    tflops_per_second_per_chip: float | None
-    mfu: float | None
-    rate_source: str | None
-    rate_of: str | None
-    peak_bytes: float | None
-    peak_reserved_bytes: float | None
-    compile_seconds: float | None
-    failure_phase: str | None
-    failure_class: str | None
-    witness_for: str | None
-    geometry: int | None
-    layout: int | None
-    actor: str | None
-    superseded_by: str | None = None
-    stands: bool = True
-
-    @property
-    def name(self) -> str:
-        """What to call it in a sentence: its label, else the start of its id."""
-        return self.label or self.id[:12]
-
-    def is_sample(self, kind: Taint) -> bool:
-        """Whether no offence spoils that kind of metric, by the first verdict."""
-        return unspoilt(self.path_answer, taint_kinds(self.tainted), kind)
-
-    @property
-    def failure_type(self) -> str:
-        """What kind of failure it was: its class, else how the launch ended."""
-        return self.failure_class or self.outcome
-
-    @property
-    def rate_status(self) -> Status:
-        """The status as far as rates go."""
-        return status_for(Taint.RATE, self.path_answer, taint_kinds(self.tainted), taint_kinds(self.undecided))
-
-
 class VerdictColumns(NamedTuple):
     """What the first verdict on a receipt fills columns with."""
 
@@ -199,8 +75,7 @@ class VerdictColumns(NamedTuple):
         return cls(verdict.status, verdict.path, verdict.tainted, undecided(verdict.findings))
 
 
-MOST_INDEXED: Final = 200
-COLUMNS: Final = tuple(name for name in Entry._fields if name not in ("superseded_by", "stands"))
+MAX_INDEXED: Final = 200  # characters
 
 
 def promoted(launch: Launch, answer: VerdictColumns, now: datetime) -> dict[str, Any]:
@@ -237,7 +112,7 @@ def promoted(launch: Launch, answer: VerdictColumns, now: datetime) -> dict[str,
 
 def cut(text: Any) -> Any:
     """A text as indexes over several columns hold it; the document has the whole."""
-    return text[:MOST_INDEXED] if isinstance(text, str) else text
+    return text[:MAX_INDEXED] if isinstance(text, str) else text
 
 
 def safe(value: Any) -> Any:

@@ -12,7 +12,8 @@ from sqlalchemy.exc import DBAPIError
 from receipts.base.errors import StoreError
 from receipts.store import merkle
 from receipts.store.documents import AT_ONCE, json_body, readable_body
-from receipts.store.entries import COLUMNS, VerdictColumns
+from receipts.store.entries import VerdictColumns
+from receipts.store.entry import COLUMNS
 from receipts.store.reindex import IndexAudit
 from receipts.store.seals import KINDS, Gap, Seal, SealRows, all_seals, gaps, held, last_sealed, leaf_content
 from receipts.store.sql import engine_of

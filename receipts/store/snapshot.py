@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Result, Select, Table, select
 
 from receipts.store.documents import AT_ONCE, documents_of, unpack
-from receipts.store.entries import Entry, entry_of, select_entries
+from receipts.store.entries import entry_of, select_entries
+from receipts.store.entry import Entry
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
 from receipts.store.store import Store

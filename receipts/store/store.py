@@ -24,7 +24,8 @@ from receipts.store.address import address
 from receipts.store.database import Database, Repository, connect, driver_errors, reads, write, writes
 from receipts.store.decisions import Published
 from receipts.store.documents import unpacked_document
-from receipts.store.entries import Entry, entries_with_ids, entry_with_id, every_id
+from receipts.store.entries import entries_with_ids, entry_with_id, every_id
+from receipts.store.entry import Entry
 from receipts.store.evidence import kept_files
 from receipts.store.query import axis_index, lists, names, outcomes, replicates
 from receipts.store.query import axis_index as near

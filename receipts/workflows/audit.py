@@ -20,7 +20,8 @@ from receipts.base.errors import InputError, ReceiptsError, StoreError
 from receipts.base.units import counted
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
-from receipts.store.entries import VerdictColumns, promoted, taint_kinds
+from receipts.store.entries import VerdictColumns, promoted
+from receipts.store.entry import ENTRY, taint_kinds
 from receipts.store.index import IndexedReceipt
 from receipts.store.inspection import Unreadable
 
@@ -132,12 +133,6 @@ def drifted_columns(drift: Drift, held: Sequence[SealRows | Unreadable]) -> tupl
     return faults, (note,)
 
 
-# What the registries and formulas of the version that took a receipt in had a say in.
-_BY_VERSION: Final = (
-    *("accelerator", "geometry", "layout", "tokens_per_second", "tokens_per_second_per_chip", "step_seconds"),
-    *("rate_source", "rate_of", "tflops_per_second_per_chip", "mfu", "peak_bytes", "peak_reserved_bytes"),
-    "compile_seconds",
-)
 _ANEW: Final = "make it anew: receipts db reindex --all"
 # Where, what is reported of so many, and what to do.
 _INDEX: Final = {
@@ -217,7 +212,7 @@ def receipt_faults(
     indexed.add(kept, launch)
     changed = [name for name, value in expected.items() if not _same(kept.columns.get(name), value)]
     judged_otherwise = kept.rules != rulebook.rules.digest
-    by_version = [name for name in changed if name in _BY_VERSION and judged_otherwise]
+    by_version = [name for name in changed if ENTRY[name].by_version and judged_otherwise]
     if by_version:
         drift[kept.number] = by_version
     for name in changed:

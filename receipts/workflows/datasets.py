@@ -7,7 +7,7 @@ same fields. ``python -m receipts.workflows.datasets`` prints the tables of docs
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
@@ -60,13 +60,6 @@ PLAIN: Final = (
     *("incidents", "envelopes", "erased", "seals"),
 )
 _KIND: Final[Mapping[type, Kind]] = {str: "string", int: "int64", float: "double"}
-_UNITS: Final = {
-    "sequence_length": "tokens",
-    "micro_batch": "sequences",
-    "global_batch": "sequences",
-    "depth": "blocks",
-    "chips": "chips",
-}
 _JUDGED: Final = (
     DatasetField("judged_status", "string", "Status in its last verdict: valid, open, invalid"),
     DatasetField("judged_path", "string", "Path in its last verdict: witnessed, unwitnessed, left"),
@@ -143,24 +136,19 @@ def datasets() -> Mapping[str, Dataset]:
     return {name: by_name[name] for name in ORDER}
 
 
-def _columns() -> tuple[DatasetField, ...]:
+def _columns() -> Iterator[DatasetField]:
     """The columns of the table of receipts. What `lane` would be called is the name of a folder."""
+    from receipts import metrics
+    from receipts.store.entry import ENTRY
     from receipts.store.tables import receipts
 
-    return tuple(_receipt_field(column) for column in receipts.columns)
-
-
-def _receipt_field(column: Any) -> DatasetField:
-    from receipts import metrics
-    from receipts.store.entries import METRICS, PATHS
-
-    field = _field(column)
-    path = PATHS.get(field.name, f"run.{field.name}" if field.name in ("started", "finished") else None)
-    unit = metrics.get(field.name).unit if field.name in METRICS else _UNITS.get(field.name)
-    # An export that was written before these came has none; an import reads them from the verdict.
-    required = field.required and field.name not in ("tainted", "undecided")
-    field = field._replace(path=path, unit=unit, required=required)
-    return field._replace(name="run_lane") if field.name == "lane" else field
+    for column in receipts.columns:
+        field, item = _field(column), ENTRY[column.name]
+        # An export that was written before these came has none; an import reads them from the verdict.
+        required = field.required and item.name not in ("tainted", "undecided")
+        unit = metrics.get(item.name).unit if item.metric else item.unit
+        name = "run_lane" if item.name == "lane" else field.name
+        yield field._replace(name=name, path=item.path, unit=unit, required=required)
 
 
 def _field(column: Any) -> DatasetField:

@@ -22,12 +22,11 @@ import yaml
 from receipts.plugins.exchange.export import ABOUT, ExportOptions, whole_folder
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
-from receipts.store.entries import METRICS
+from receipts.store.entry import METRICS, Entry
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
     from receipts.store import Store
-    from receipts.store.entries import Entry
 
 
 FINISHED, FAILED = 3, 4  # mlflow.entities.RunStatus

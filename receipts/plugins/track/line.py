@@ -13,7 +13,7 @@ from receipts import metrics
 from receipts.metrics import Launch, Metric
 from receipts.questions.sides import AS_MEASURED
 from receipts.stats.equivalence import SMALLEST_EFFECT
-from receipts.store.entries import METRICS
+from receipts.store.entry import METRICS
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -20,7 +20,8 @@ from receipts.axes.configuration import AxisPart, Configuration, axis_part
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
 from receipts.stats.sessions import APART
-from receipts.store.entries import Entry, cut, entries_of, safe, standing
+from receipts.store.entries import cut, entries_of, safe, standing
+from receipts.store.entry import Entry
 from receipts.store.index import NUMBERS, OF_VALUE, key_of, unpacked, values_of
 from receipts.store.sql import Lookup
 from receipts.store.sql.statement import SqlStatement

@@ -22,7 +22,8 @@ from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
 from receipts.store import entries
-from receipts.store.entries import Entry, cut, entry_of, safe, select_entries, standing
+from receipts.store.entries import cut, entry_of, safe, select_entries, standing
+from receipts.store.entry import Entry
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import receipts, signatures

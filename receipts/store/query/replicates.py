@@ -16,7 +16,8 @@ from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
 from receipts.store import entries
-from receipts.store.entries import COLUMNS, METRICS, PATHS, Entry, cut, entry_of, safe, select_entries, standing
+from receipts.store.entries import cut, entry_of, safe, select_entries, standing
+from receipts.store.entry import COLUMNS, METRICS, PATHS, Entry
 from receipts.store.index import unpacked
 from receipts.store.query.axis_index import AXIS, holds_lane, own_values
 from receipts.store.sql import engine_of

@@ -21,7 +21,8 @@ from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.document import COMPLETE
 from receipts.receipt.leaves import find_leaf, leaves
-from receipts.store.entries import COLUMNS, PATHS, safe
+from receipts.store.entries import safe
+from receipts.store.entry import COLUMNS, PATHS
 from receipts.store.query.axis_index import holds_all
 from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.tables import axis_values, receipts
@@ -33,8 +34,6 @@ _LARGEST: Final = 2**63 - 1  # that a column holds
 _LAST: Final = "\U0010ffff"
 _PATTERN: Final = re.compile(r"[*?\[]")
 _PROMOTED: Final = {
-    "run.started": "started",
-    "run.finished": "finished",
     "schema_version": "schema_version",
     "path": "path_answer",
     "submitted": "submitted_at",

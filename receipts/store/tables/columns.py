@@ -14,7 +14,6 @@ from sqlalchemy import (
     BigInteger,
     Column,
     DateTime,
-    Double,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -139,10 +138,6 @@ def words(name: str, comment: str, *, required: bool = False, of: str = "") -> C
 
 def number(name: str, comment: str, *, required: bool = False) -> Column[int]:
     return Column(name, BigInteger, nullable=not required, comment=comment)
-
-
-def measure(name: str, comment: str) -> Column[float]:
-    return Column(name, Double, nullable=True, comment=comment)
 
 
 def moment(name: str, comment: str, *, required: bool = True) -> Column[datetime]:

@@ -7,11 +7,14 @@ times is looked up once. Digests that are added have 8 bytes; what they find is 
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -24,13 +27,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from receipts.store.entry import ENTRY
 from receipts.store.tables.columns import (
     Number,
     TableRules,
+    Utc,
     Words,
     actor,
     key,
-    measure,
     metadata,
     moment,
     number,
@@ -127,67 +131,21 @@ Index("signatures_base", *(signatures.c[name] for name in ("base", "outcome", "m
 # Columns that are newer than the first seals, which must stay valid.
 _UNSEALED: Final = frozenset(("tainted", "undecided", "revision", "session", "rate_of", "geometry", "layout"))
 
+_TYPES: Final[Mapping[type, Any]] = {str: Words, int: BigInteger, float: Double, datetime: Utc}
+
+
+def _entry_columns() -> Iterator[Column[Any]]:
+    """The columns of `receipts.store.entry.Entry`; its number is the key, and generations are few."""
+    for item in ENTRY.values():
+        kind = SmallInteger if item.name == "generation" else _TYPES[item.type]
+        column = Column(item.name, kind, nullable=not item.required, comment=item.comment)
+        yield key(item.comment) if item.name == "seq" else column
+
+
 receipts = Table(
     "receipts",
     metadata,
-    key("Number in the order in which the store took receipts in"),
-    words("id", "SHA-256 of the document as it came, in hex", required=True),
-    words("launch", "run.launch, the unit of replication", required=True),
-    Column(
-        "generation",
-        SmallInteger,
-        nullable=False,
-        comment="0 for a launch's first receipt here, 1 for the one after it; two writers cannot both take one",
-    ),
-    words("lane", "run.lane, its first 200 characters", required=True),
-    words("kind", "run.kind: training, microbench, profile, serving", required=True),
-    words("outcome", "run.outcome: ok, oom, crash, hang, nan, preempted", required=True),
-    words("provenance", "run.provenance: measured, quoted, projected, illustrative", required=True),
-    words("status", "Status when it was submitted: valid, open, invalid", required=True),
-    words("path_answer", "Path when it was submitted: witnessed, unwitnessed, left", required=True),
-    words("tainted", "Kinds of metric that errors spoil by that verdict: all, rate, mfu, …; none", required=True),
-    words("undecided", "Kinds of metric that open questions are about by that verdict, likewise", required=True),
-    words("schema_version", "Version of the document", required=True),
-    moment("started", "run.started"),
-    moment("finished", "run.finished", required=False),
-    moment("submitted_at", "When the store took it in"),
-    words("label", "run.label"),
-    words("session", "run.session, the launches that were made to answer one question"),
-    words("context", "run.context, the base configuration"),
-    words("host", "run.host"),
-    words("revision", "code.commit"),
-    words("supersedes", "run.supersedes.target, the launch or id that it replaces"),
-    words("supersedes_reason", "run.supersedes.reason"),
-    words(
-        "accelerator",
-        "hardware.accelerator, by its name in the registry, else its first 200 characters",
-    ),
-    number("chips", "hardware.chips"),
-    number("sequence_length", "batch.sequence_length, tokens"),
-    number("micro_batch", "batch.micro_batch, sequences"),
-    number("global_batch", "batch.global_batch, sequences"),
-    number("depth", "model.depth, blocks"),
-    words("model", "model.name"),
-    words("family", "model.family"),
-    measure("tokens_per_second", "Tokens a second over all chips"),
-    measure("tokens_per_second_per_chip", "Tokens a second a chip"),
-    measure("step_seconds", "Median steady step, or the time stated; seconds"),
-    measure("tflops_per_second_per_chip", "TFLOP/s a chip"),
-    measure("mfu", "Model FLOPs utilization, a fraction"),
-    words("rate_source", "Where tokens_per_second came from: steps, unsteady, stated, derived"),
-    words(
-        "rate_of",
-        "Which steps tokens_per_second is of, where it comes from them: tokens over the time of 12 of 20 steps",
-    ),
-    measure("peak_bytes", "Highest live peak of a chip, bytes"),
-    measure("peak_reserved_bytes", "Highest pool of a chip, bytes"),
-    measure("compile_seconds", "Compile time, seconds"),
-    words("failure_phase", "failure.phase"),
-    words("failure_class", "failure.class"),
-    words("witness_for", "run.witness_for, the launch or id whose path it witnesses"),
-    number("geometry", "Digest of the axes of the model but its depth, and of the accelerator"),
-    number("layout", "Digest of the axes of parallelism but its tuned constants"),
-    actor(),
+    *_entry_columns(),
     UniqueConstraint("id"),
     UniqueConstraint("launch", "generation"),
     comment="One row a receipt: what lists, reports and rules look it up by",
