@@ -46,7 +46,12 @@ def lazy(package: str, places: dict[str, str]) -> tuple[object, object]:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         from importlib import import_module
 
-        value = space[name] = getattr(import_module(modules[name]), name)
+        try:
+            value = space[name] = getattr(import_module(modules[name]), name)
+        except ModuleNotFoundError as error:
+            if not f"{modules[name]}.".startswith(f"{error.name}."):
+                raise
+            raise ImportError(f"{package}.{name} is not in the recorder: pip install frontier-receipts") from None
         return value
 
     return imported, lambda: sorted({*space, *modules})
