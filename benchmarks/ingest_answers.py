@@ -127,7 +127,7 @@ class Answers:
 
     def known(self, name: str) -> bool:
         """Whether the file is whole, so that a counter that is not in it is zero."""
-        return any(item.complete for item in self.readings)
+        return any(item.complete or item.ended for item in self.readings)
 
     def timing(self, name: str, key: str) -> float | None:
         """Samples or seconds of a timer."""

@@ -5,9 +5,9 @@ Sources: `ProcessGroupNCCL.cpp` and Gloo of torch 2.x, absl's failures, XLA's `p
 and srun of Slurm 23, torchrun 2.x, DeepSpeed's launcher, a shell, llm.c, mpirun of Open MPI 4, the signal handlers of
 Megatron, Lightning 2 and NeMo 2.
 
-`stops_short` is whether a log stops far before the last step that it plans, without a word of why. A job that its
-scheduler, a host out of memory or a full disk killed in silence leaves such a log; so does one that was copied while it
-ran, and an excerpt. Which it was, only a person knows.
+A log that shows no end has the outcome `unknown`. A job that its scheduler, a host out of memory or a full disk killed
+in silence leaves such a log; so does one that was copied while it ran, and an excerpt. Which it was, the log does not
+say. It ended well where it says so, where its exit code is 0, or where it reaches the last step that it plans.
 """
 
 from __future__ import annotations
@@ -69,17 +69,15 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
         draft.put("failure.message", end.line, where, SOURCE)
     elif cut := next((file for file, reading in readings(files) if reading.cut), None):
         draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
-    elif (broken := next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)) is not None:
-        what = "it breaks off, so that how the launch ended is not known"
-        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok", Where(broken.name))
-    elif draft.get("run.exit_code") != 0 and (silent := stops_short(files, steps)) is not None:
-        what = "the log stops far before the last step that it plans, and nothing shows why"
-        draft.tell("missing", f"run.outcome: {what}; state it: --set run.outcome=ok, or crash", Where(silent.name))
+    elif code := draft.get("run.exit_code"):
+        draft.put("run.outcome", "crash", Where("ingest"), SOURCE, f"exit code {code}")
     else:
-        where = Where(steps.track.file.name if steps is not None else "ingest")
-        draft.put("run.outcome", "ok", where, SOURCE, "nothing shows a failure")
-        if steps is None and not any(reading.complete for _, reading in readings(files)):
-            draft.tell("note", "no file shows how the launch ended; without a failure it counts as ok, unless --set")
+        file = next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)
+        where = Where(file.name if file is not None else steps.track.file.name if steps is not None else "ingest")
+        end, why = ("", "a file breaks off") if file is not None else _good_end(draft, files, steps)
+        draft.put("run.outcome", "ok" if end else "unknown", where, SOURCE, end or why)
+        if not end:
+            draft.tell("missing", f"run.outcome is unknown: {why}; the end of the log would show how it ended", where)
 
 
 def failure_in(text: bytes) -> AllocationFailure | None:
@@ -209,11 +207,13 @@ _ENDS: Final = (
         rb"|(?m:(?:^|(?<=[]\r]))(?:segmentation fault|bus error|aborted|floating point exception|illegal instruction"
         rb"|killed)(?: \(core dumped\))?[ \t\r]*$)"
         rb"|(?m:(?:^|(?<=\r))\[\d{1,3}\][+-]? +(?:\d{1,9} +)?(?:segmentation fault|bus error|abort|killed)\b)"
+        rb"|\bexecution (?:of replica \d{1,6} )?failed: "
         rb"|double free or corruption|(?m:(?:^|(?<=\r))(?:free|malloc|realloc)\(\): )|\bhas fallen off the bus\b",
     ),
 )
 _TRACEBACK: Final = b"Traceback (most recent call last)"
 _IGNORED: Final = b"Exception ignored in"
+_FRAME: Final = re.compile(r'File "[^"\n]{1,300}", line \d{1,9}[^\n]{0,200}')
 # The line that ends a traceback, behind the prefix of a rank or a launcher, or indented in torchrun's report.
 _ERROR_LINE: Final = re.compile(
     r"^(?:\[[^\]\n]{1,60}\]:?\s*|\w{1,20}: ?| {1,8}(?=\w))?"
@@ -257,7 +257,9 @@ def log_end(file: FileEvidence) -> LogEnd | None:
     A log that says that it ended well may still end in a traceback.
     """
     tail = Source(file.path, file.name).tail
-    if (end := _traceback(file, tail)) is not None or any(reading.complete for reading in file.readings):
+    if (end := _traceback(file, tail)) is not None or any(
+        reading.complete or reading.ended for reading in file.readings
+    ):
         return end
     matches = [(match, outcome) for outcome, words in _ENDS for match in re.finditer(words, tail, re.IGNORECASE)]
     for match, outcome in sorted(matches, key=lambda item: item[0].start()):
@@ -283,12 +285,13 @@ def _outcome(error: str) -> str:
 def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
     """The last traceback: the error's own line, and what torchrun reports of the process that failed first."""
     at = tail.rfind(_TRACEBACK)
-    if at < 0 or _IGNORED in tail[max(0, at - 400) : at] or prints_steps(file, [tail[at:]]):
+    if at < 0 or _IGNORED in tail[max(0, at - 400) : at] or prints_steps(file, [tail[at:].partition(b"\n")[2]]):
         return None
     text = tail[at:].decode("utf-8", "replace")
     error = _ERROR_LINE.search(text) or _RAISED.search(text)
     if error is None:
-        return None
+        frames = _FRAME.findall(text)
+        return LogEnd("crash", f"a traceback without its error: {frames[-1].strip()}", True) if frames else None
     before, _, report = tail.decode("utf-8", "replace").partition("ChildFailedError")
     # What failed first is last, under the others. The launcher's own error says only that a rank failed.
     ranks, codes = re.findall(r"(?m)^ *rank +: (\d{1,7}) ", report), re.findall(r"exitcode +: (-?\d{1,4}) ", report)
@@ -311,28 +314,49 @@ _STEP_OF_PLAN: Final = re.compile(
 )
 # What heads the log of the Hugging Face Trainer, torchtitan and nanotron.
 _PLANNED_STEPS: Final = re.compile(rb"(?:Total optimization steps = |\btotal steps |\btrain_steps: )(\d[\d,]{0,15})\b")
-# A run that ended as it was to, or was stopped on purpose, in the words of frameworks.
+# A run that ended as it was to, in the words of frameworks and launchers.
 _SAYS_DONE: Final = re.compile(
-    rb"(?i)after training is done|exiting program|training (?:is |has )?(?:complete|finish|done|ended)"
-    rb"|finished training|train_runtime|\.fit` stopped|total average iteration time|wandb: +(?:run summary|.{0,9}view)"
-    rb"|total training time|training time: |early.?stopp|peak memory consumption|process group destroyed"
+    rb"(?i)after training is done|exiting program|\btraining (?:is |has )?(?:been )?(?:complete|finish|done|ended)"
+    rb"|\b(?:finished|done|completed) training\b|[\"']train_runtime|\.fit` stopped|total average iteration time"
+    rb"|wandb: +run summary|total training time|training time: |early.?stopp(?:ing|ed) (?:at|after|triggered)"
+    rb"|peak memory consumption|\*{3,} train metrics \*{3,}|exits successfully|\bexit status: 0\b"
+    rb"|final validation metrics|max_steps=\d{1,12}` reached"
 )
-_REACHED: Final = 0.98
+# Sources whose every run says at its end that it has ended, and in which words.
+_SAYS_ALWAYS: Final = {"torchtitan": "Training completed", "hf-trainer": "train_runtime", "mlperf": "run_stop"}
 
 
-def stops_short(files: Sequence[FileEvidence], steps: StepSeries | None) -> FileEvidence | None:
-    """The log that stops far before the last step that it plans; None where none does, or one says why it ends."""
-    file = steps.track.file if steps is not None else next(filter(_trains, files), None)
-    if file is None or not _short(Source(file.path, file.name), steps):
-        return None
-    return None if any(_SAYS_DONE.search(Source(item.path, item.name).tail) for item in files) else file
-
-
-def _short(source: Source, steps: StepSeries | None) -> bool:
-    plan = _PLANNED_STEPS.search(source.head)
+def _good_end(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> tuple[str, str]:
+    """What shows that the launch ended as it was to, and, where nothing does, what is lacking."""
+    if draft.get("run.exit_code") == 0:
+        return "exit code 0", ""
+    if any(reading.ended for _, reading in readings(files)):
+        return "it says that it has ended", ""
+    main = steps.track.file if steps is not None else next((file for file in files if _trains(file)), None)
+    for file in files:
+        if _outrun(file, steps):
+            continue
+        tail = Source(file.path, file.name).tail
+        last = next(reversed(list(_SAYS_DONE.finditer(tail))), None)
+        if last is not None and not prints_steps(file, [tail[last.end() :].partition(b"\n")[2]]):
+            return last[0].decode(), ""
+    if main is None:
+        return "", "no file shows how the launch ended"
+    words = next((_SAYS_ALWAYS[item.source] for item in main.readings if item.source in _SAYS_ALWAYS), None)
+    if words is not None:
+        return "", f"{main.name} has no {words!r}, which ends every such log"
     if steps is None:
-        # The Trainer's records name no step. It says when it has ended.
-        return plan is not None
+        return "", "no file shows how the launch ended"
+    last_step, planned = _of_plan(Source(main.path, main.name), steps)
+    # Programs count from 0 or from 1, and may print every so many steps.
+    if planned and last_step + steps.stride - (0 if steps.numbers[0] == 0 else 1) >= planned:
+        return f"step {last_step} of {planned}", ""
+    planned_words = f", of {planned:,} that it plans" if planned else ""
+    return "", f"the log stops behind step {last_step:,}{planned_words}, and nothing shows why"
+
+
+def _of_plan(source: Source, steps: StepSeries) -> tuple[int, int]:
+    """The last step that a log shows, and how many it plans; 0 where it says none."""
     last, near = steps.numbers[-1], 2 * steps.stride
     # A bar is ahead of the last record by less than one more; bars of other loops are anywhere.
     of = [
@@ -341,10 +365,9 @@ def _short(source: Source, steps: StepSeries | None) -> bool:
         if last <= int(match[1]) <= min(last + near, int(match[2]))
     ]
     if of:
-        last, planned = int(of[-1][1]), int(of[-1][2])
-    else:
-        planned = int(plan[1].replace(b",", b"")) if plan else 0
-    return last + near < _REACHED * planned
+        return int(of[-1][1]), int(of[-1][2])
+    plan = _PLANNED_STEPS.search(source.head)
+    return last, int(plan[1].replace(b",", b"")) if plan else 0
 
 
 def _trains(file: FileEvidence) -> bool:

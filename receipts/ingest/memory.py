@@ -11,6 +11,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import MemoryRow, Reading
 from receipts.ingest.series import StepSeries
+from receipts.receipt.document import UNFAILED
 
 SOURCE: Final = "memory"
 PHASES: Final = ("post_init", "post_compile", "post_step0", "steady")
@@ -45,7 +46,7 @@ def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
     seen = len({chip for chip, _ in rows})
     # Of a launch that lacked memory, one figure of no named chip is still told.
     outcome = draft.get("run.outcome")
-    useful = outcome != "ok" if rows else outcome == "oom"
+    useful = outcome not in UNFAILED if rows else outcome == "oom"
     if kept and chips is not None and (seen if rows else 1) < chips and not useful:
         # The fullest chip may be another one: a part of them, or one figure for all, is not the launch's memory.
         text = f"memory of {seen} of {chips} chips" if rows else f"one figure, of no named chip, for {chips} chips"

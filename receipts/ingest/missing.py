@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from receipts.ingest.draft import LaneOptions, MissingLeaf, ReceiptDraft
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 from receipts.receipt.route import ANYTHING, parts
 
@@ -112,7 +113,7 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
     """Leaves that the lane wants witnessed, and those that every comparison asks for, which no file states."""
     framework = str(draft.get("path.witnessed.framework") or draft.get("path.intended.framework") or "")
     wanted = list(_ALWAYS)
-    failed = draft.get("run.outcome") not in (None, "ok")
+    failed = draft.get("run.outcome") not in (None, *UNFAILED)
     if failed:
         wanted = [path for path in wanted if not path.startswith("measurement.")]
     if draft.get("measurement.step_durations_seconds") is None and "measurement.window.start" in wanted:

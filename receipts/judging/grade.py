@@ -21,6 +21,7 @@ from receipts.axes.lane import Grade
 from receipts.judging.verdict import Finding, Level, Question, Status, path_answer, undecided
 from receipts.metrics.launch import Launch
 from receipts.metrics.registry import Metric, Taint
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.parse import intact
 from receipts.receipt.route import WITNESSED
 
@@ -42,8 +43,8 @@ class Graded(NamedTuple):
 def wanted_grade(parsed: Parsed, lane: Lane) -> Grade:
     """The grade that a lane asks of a launch; of one that failed, was not measured or is older, none."""
     run, since = parsed.receipt.run, lane.grade_since
-    asked_for = run.outcome == "ok" and run.provenance == "measured" and (since is None or run.started.date() >= since)
-    return lane.grade if asked_for else "typed"
+    old = since is not None and run.started.date() < since
+    return lane.grade if run.outcome in UNFAILED and run.provenance == "measured" and not old else "typed"
 
 
 def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) -> Graded:
@@ -141,7 +142,7 @@ def takes_away(outcome: str, kind: Taint) -> bool:
 
     The peak of a launch that asked for more than there was is what it had, and not what it needed.
     """
-    return outcome != "ok" if kind in _FROM_STEPS else kind is Taint.MEMORY and outcome == "oom"
+    return outcome not in UNFAILED if kind in _FROM_STEPS else kind is Taint.MEMORY and outcome == "oom"
 
 
 def sample_grade(
@@ -166,7 +167,8 @@ def sample_grade(
         unmeasured += codes or [f"no {metric.title} from {'memory rows' if metric.summary == 'memory' else 'steps'}"]
     if unmeasured:
         return _graded_sample(SampleRank.UNSTEADY, unmeasured)
-    return _graded_sample(SampleRank.OPEN, [item.code for item in weak]) if weak else SampleGrade(SampleRank.CLEAN)
+    open_ = [*(item.code for item in weak), *([outcome] if outcome == "unknown" else ())]
+    return _graded_sample(SampleRank.OPEN, open_) if open_ else SampleGrade(SampleRank.CLEAN)
 
 
 def _graded_sample(rank: SampleRank, why: list[str]) -> SampleGrade:

@@ -24,6 +24,7 @@ from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed, Role
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.leaves import find_leaf, path_of
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 
@@ -108,7 +109,7 @@ class Case:
         if not any(map(self.lane.prints, paths)):
             return f"no source of lane {self.lane.name} prints it"
         failure = self.receipt.failure
-        if self.receipt.run.outcome == "ok" or failure is None or failure.phase not in BEFORE_STEPS:
+        if self.receipt.run.outcome in UNFAILED or failure is None or failure.phase not in BEFORE_STEPS:
             return ""
         early = all(path.startswith(SEEN_IN_STEPS) for path in paths)
         return f"a launch that failed in {failure.phase} shows none" if early else ""

@@ -38,6 +38,7 @@ from receipts.publish.text import gib
 from receipts.publish.text import number as number_of
 from receipts.publish.verdict import fallen, grade, offense, status
 from receipts.publish.words import words
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.parse import intact
 from receipts.receipt.route import WITNESSED
 
@@ -225,6 +226,8 @@ def _headline(item: Shown, launch: Launch, groups: Grouped) -> Cell:
         parts += offense(errors)
     else:
         parts = parts or [_numbers(launch)]
+        if item.parsed.receipt.run.outcome == "unknown":
+            parts.append(say.named("outcome")["unknown"])
         missing = offenses.weighed_lacks(groups)
         if missing and verdict != "valid":
             parts.append(offenses.lacks_sentence(missing, item.parsed.source))
@@ -247,7 +250,7 @@ def _numbers(launch: Launch) -> str:
 def _failed(parsed: Parsed) -> str:
     """How a launch failed, in a few words; empty for one that did not."""
     outcome, failure = parsed.receipt.run.outcome, parsed.receipt.failure
-    if outcome == "ok":
+    if outcome in UNFAILED:
         return ""
     called = say.named("outcome").get(outcome, outcome)
     phase = getattr(failure, "phase", None)

@@ -14,6 +14,7 @@ from receipts.metrics import Launch
 from receipts.metrics.readings import SHARE, amortization, goodput_shown
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.document import UNFAILED
 
 State = Literal["yes", "no", "open"]
 
@@ -94,7 +95,7 @@ def _amortized_by_rules(parsed: Parsed, verdict: ReceiptVerdict, rules: RuleSet)
     if not any(path.startswith(("measurement.stated.", "measurement.step_durations")) for path in parsed.stated):
         return "nothing was measured"
     outcome = parsed.receipt.run.outcome
-    if outcome != "ok":  # the rules on it ask nothing of a launch that failed
+    if outcome not in UNFAILED:  # the rules on it ask nothing of a launch that failed
         return f"not judged: the launch ended in {outcome}"
     amortized = [(item, why) for item in verdict.findings if (why := rules.get(item.code).amortized)]
     for item, why in amortized:

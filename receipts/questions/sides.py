@@ -20,6 +20,7 @@ from receipts.axes.replicates import distinct_steps, replicates
 from receipts.judging.verdict import LeftOut
 from receipts.judging.witness import as_requested
 from receipts.receipt import Parsed
+from receipts.receipt.document import UNFAILED
 from receipts.stats.sessions import APART, SPAN, sessions
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class _Sides:
             for row in (stored.near if stored is not None else ())
             if row.label in labels and row.id not in self._named
         }
-        sound = [row for row in rows.values() if row.sound and row.outcome == "ok"]
+        sound = [row for row in rows.values() if row.sound and row.outcome in UNFAILED]
         times = [item.receipt.run.started.timestamp() for item in named] + [row.started.timestamp() for row in sound]
         names = [item.receipt.run.session for item in named] + [row.session for row in sound]
         numbers = sessions(times, names)
@@ -187,7 +188,7 @@ class _Sides:
         ids = {item.id for side in sides for item in side}
         left_out = (*self._left_out(0, "a", ids), *self._left_out(1, "b", ids))
         history = tuple(
-            tuple(row for row in self._rows(at) if row.id not in ids and row.sound and row.outcome == "ok")
+            tuple(row for row in self._rows(at) if row.id not in ids and row.sound and row.outcome in UNFAILED)
             for at in (0, 1)
         )
         return Asked(sides[0], sides[1], left_out, (history[0], history[1]), pooled=join == "all")
@@ -202,7 +203,7 @@ class _Sides:
             [
                 row
                 for row in self._rows(at)
-                if row.sound and row.outcome == "ok" and row.label is not None and row.label in self._labels[at]
+                if row.sound and row.outcome in UNFAILED and row.label is not None and row.label in self._labels[at]
             ]
             for at in (0, 1)
         ]
@@ -261,7 +262,7 @@ class _Sides:
         """Sound stored launches of a side's configuration that are on no side, by why they are not."""
         counts: dict[str, int] = {}
         for row in self._rows(at):
-            if row.id in ids or not row.sound or row.outcome != "ok":
+            if row.id in ids or not row.sound or row.outcome not in UNFAILED:
                 continue
             if row.id in self._other_programs[at]:
                 which = "of another compiled program"

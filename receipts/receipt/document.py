@@ -6,7 +6,7 @@ captured, so an absent key is the stated value *unset*. Annotations are evaluate
 ``__future__``): pydantic would compile their text at every start.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, AwareDatetime, Field, StringConstraints
 from pydantic_core import PydanticCustomError
@@ -144,7 +144,9 @@ class Inputs(Section):
 
 
 Kind = Literal["training", "microbench", "profile", "serving"]
-Outcome = Literal["ok", "oom", "crash", "hang", "nan", "preempted"]
+Outcome = Literal["ok", "oom", "crash", "hang", "nan", "preempted", "unknown"]
+# Nothing shows a failure: the launch is a sample. Only `ok` is a success, and holds a shape.
+UNFAILED: Final = ("ok", "unknown")
 Provenance = Literal["measured", "quoted", "projected", "illustrative"]
 
 

@@ -144,7 +144,7 @@ def test_an_attempt_that_another_one_outran_is_not_the_end(tmp_path: Path) -> No
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nRuntimeError: lost\n'
     early = file(tmp_path, stepping([1.0] * 4), name="first.log", text=f"2026-03-02 09:00:00 begin\n{text}")
     later = file(tmp_path, stepping([1.0] * 20, first=5), name="second.log", text="2026-03-02 10:00:00 begin\n")
-    assert at(ingested(early, later), "run.outcome") == "ok"
+    assert at(ingested(early, later), "run.outcome") == "unknown"
     assert at(ingested(early), "run.outcome") == "crash"
 
 
@@ -180,9 +180,9 @@ def test_records_without_steps_behind_a_failure_show_that_the_run_went_on(tmp_pa
     errors = "RuntimeError: CUDA error: misaligned address\n", "CUDA out of memory. Tried to allocate 2.00 GiB.\n"
     for error in errors:
         failed = f'{records}Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n{error}'
-        for text, ended_well in ((failed, False), (failed + records, True)):
+        for text, went_on in ((failed, False), (failed + records, True)):
             (log := tmp_path / "run.log").write_text(text, encoding="utf-8")
-            assert (at(assemble([read(log)], Options()), "run.outcome") == "ok") is ended_well
+            assert (at(assemble([read(log)], Options()), "run.outcome") == "unknown") is went_on
 
 
 def test_no_file_is_named_for_an_end_that_none_shows(tmp_path: Path) -> None:
@@ -331,13 +331,26 @@ def test_an_error_for_a_figure_that_is_no_number_is_a_divergence(tmp_path: Path,
         "model.Layers: 12 blocks",
         "wandb: Error while uploading a file",
         "Exception ignored in: <function Pool.__del__>\nAttributeError: 'NoneType' object has no attribute 'close'",
-        "ValueError: retried and passed\ntraining is done",
     ],
 )
 def test_what_only_looks_like_an_error_at_the_end_is_none(tmp_path: Path, last: str) -> None:
     log = tmp_path / "run.log"
     log.write_text(f"{_STEPS}{last}\n")
-    assert at(assemble([read(log)], Options()), "run.outcome") == "ok"
+    assert at(assemble([read(log)], Options()), "run.outcome") == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome"),
+    [
+        ('Traceback (most recent call last):\n  File "train.py", line 8, in <module>\n    main()', "crash"),
+        ("jaxlib: Execution of replica 0 failed: INTERNAL: stream did not finish", "crash"),
+        ("ValueError: retried and passed\ntraining is done", "ok"),
+    ],
+)
+def test_an_end_is_read_from_what_stands_last(tmp_path: Path, words: str, outcome: str) -> None:
+    log = tmp_path / "run.log"
+    log.write_text(f"{_STEPS}{words}\n")
+    assert at(assemble([read(log)], Options()), "run.outcome") == outcome
 
 
 @pytest.mark.parametrize("after", [_STEP.format(3), "[after training is done] datetime: 2026-09-01 10:01:00\n"])

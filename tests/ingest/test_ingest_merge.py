@@ -228,13 +228,13 @@ def test_a_failed_allocation_is_the_outcome(tmp_path: Path) -> None:
 def test_a_failure_that_the_run_outlived_is_told_and_no_outcome(tmp_path: Path) -> None:
     earlier = file(tmp_path, failed(step=4), name="worker.log")
     found = ingested(earlier, file(tmp_path, stepping([1.0] * 20)))
-    assert at(found, "run.outcome") == "ok"
+    assert at(found, "run.outcome") == "unknown"
     assert at(found, "failure") is None
     assert "the run went on to step 20" in told(found)
 
 
 def test_a_failure_that_says_it_is_not_fatal_is_no_outcome(tmp_path: Path) -> None:
-    assert at(ingested(file(tmp_path, failed(fatal=False))), "run.outcome") == "ok"
+    assert at(ingested(file(tmp_path, failed(fatal=False))), "run.outcome") == "unknown"
 
 
 @pytest.mark.parametrize("prefix", ["", "[rank3]: "])
@@ -248,7 +248,7 @@ def test_a_traceback_at_the_end_is_a_crash(tmp_path: Path, prefix: str) -> None:
 
 def test_an_exception_that_was_ignored_is_no_crash(tmp_path: Path) -> None:
     text = "2026-03-02 09:00:00 x\nException ignored in: <x>\nTraceback (most recent call last):\nOSError: gone\n"
-    assert at(ingested(file(tmp_path, stepping([1.0]), text=text)), "run.outcome") == "ok"
+    assert at(ingested(file(tmp_path, stepping([1.0]), text=text)), "run.outcome") == "unknown"
 
 
 def test_the_start_is_the_first_stamp_of_the_log_with_its_words(tmp_path: Path) -> None:

@@ -23,20 +23,21 @@ def _outcome(path: Path, **stated: str) -> tuple[object, list[str]]:
     return result.tree["run"].get("outcome"), [problem.at for problem in result.problems]
 
 
-def test_a_whole_log_ends_well(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "outcome"), [("", "unknown"), ("[titan] - root - INFO - Training completed\n", "ok")])
+def test_a_whole_log_ends_well_where_it_says_so(end: str, outcome: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log.gz"
-    path.write_bytes(gzip.compress(LOG.encode()))
-    assert _outcome(path) == ("ok", [])
+    path.write_bytes(gzip.compress((LOG + end).encode()))
+    assert _outcome(path) == (outcome, [])
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
-def test_a_damaged_log_has_no_outcome_unless_a_person_states_it(damage: str, tmp_path: Path) -> None:
+def test_how_a_damaged_log_ended_is_unknown_unless_a_person_states_it(damage: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log.gz"
     raw = bytearray(gzip.compress(LOG.encode()))
     if damage == "flipped":
         raw[-6] ^= 1  # of the checksum
     path.write_bytes(raw if damage == "flipped" else raw[:-40])
-    assert _outcome(path) == (None, ["run.outcome"])
+    assert _outcome(path) == ("unknown", [])
     assert _outcome(path, outcome="ok") == ("ok", [])
 
 
@@ -57,17 +58,17 @@ _HEADS = {
 
 
 @pytest.mark.parametrize("framework", _SILENT)
-def test_a_log_that_stops_far_before_its_plan_in_silence_has_no_outcome(framework: str, tmp_path: Path) -> None:
+def test_how_a_log_ended_that_stops_before_its_plan_in_silence_is_unknown(framework: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(_HEADS.get(framework, "") + "".join(_SILENT[framework].format(step=step) for step in range(1, 41)))
-    assert _outcome(path) == (None, ["run.outcome"])
+    assert _outcome(path) == ("unknown", [])
     assert _outcome(path, exit_code=0)[0] == "ok"
 
 
 @pytest.mark.parametrize(
     ("last", "end"),
     [
-        (4990, ""),
+        (5000, ""),
         (40, "[exiting program at iteration 40] datetime: 2026-03-02 09:00:41\n"),
         (40, "Training completed\n"),
     ],
@@ -81,16 +82,16 @@ def test_a_log_that_reaches_its_plan_or_says_that_it_stops_ends_well(last: int, 
 
 def test_a_finished_bar_of_a_data_set_is_no_plan(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
-    path.write_text(LOG + "Map:  90%|#########| 900/1000 [00:01<00:00, 900.00 examples/s]\n")
-    assert _outcome(path) == ("ok", [])
+    path.write_text(LOG.replace("[titan]", "x") + "Map: 100%|##########| 1000/1000 [00:01<00:00, 900.00 examples/s]\n")
+    assert _outcome(path) == ("unknown", [])
 
 
 _RECORD = "{'loss': 2.5, 'grad_norm': 1.2, 'learning_rate': 4.9e-05, 'epoch': 0.01}\n"
 _SUMMARY = "{'train_runtime': 98.5, 'train_steps_per_second': 5.076, 'train_loss': 2.745, 'epoch': 0.2}\n"
 
 
-@pytest.mark.parametrize(("end", "outcome"), [("", None), (_SUMMARY, "ok")])
-def test_a_trainer_that_names_no_step_says_when_it_has_ended(end: str, outcome: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("end", "outcome"), [("", "unknown"), (_SUMMARY, "ok")])
+def test_a_trainer_that_names_no_step_says_when_it_has_ended(end: str, outcome: str, tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text(f"***** Running training *****\n  Total optimization steps = 5,000\n{_RECORD * 3}{end}")
     assert _outcome(path)[0] == outcome

@@ -6,8 +6,8 @@ since the first iteration.
 *Rejected.* Tokens per second against a side whose stated rate follows from none of its own numbers (R101). Against a
 launch that ended in nan, crashed, hung or ran out of memory: of such a launch no rule has checked whether its steps
 trained or were steady. Peak memory against a launch that ran out of it: it needed more than its peak shows. A launch
-that was preempted leaves the comparison open, and so does a side on which some rule lacks a fact, also where nobody can
-show it (no source of its lane prints it): the effect is said, and not attributed.
+that was preempted, or whose end nothing shows, leaves the comparison open, and so does a side on which some rule lacks
+a fact, also where nobody can show it (no source of its lane prints it): the effect is said, and not attributed.
 
 *Accepted.* A side with an offense that does not spoil this metric: one memory figure for eight chips does not spoil
 tokens per second. A setting that neither side states, where both name the same context: it is held equal, even if a
@@ -64,6 +64,16 @@ def _failed(side: Literal["a", "b"], group: tuple[Launch, ...], kind: Taint) -> 
     wanted = "peak is what it needed" if kind is Taint.MEMORY else "rate was judged"
     for launch in group:
         outcome = launch.parsed.receipt.run.outcome
+        if outcome == "unknown" and kind is not Taint.NONE:
+            yield Offense(
+                at="run.outcome",
+                found=f"nothing shows how {launch.parsed.name} ended",
+                expected="a launch that ended well",
+                do="give the end of its log; or state it, if you saw it end",
+                level=I,
+                side=side,
+            )
+            return
         if takes_away(outcome, kind):
             yield Offense(
                 at="run.outcome",

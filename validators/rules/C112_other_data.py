@@ -31,6 +31,7 @@ from receipts.axes import in_words
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, PairCase, W, rule
 from receipts.judging.verdict import Level
 from receipts.metrics import Launch
+from receipts.receipt.document import UNFAILED
 
 _DATA = ("data.dataset", "data.tokenizer")
 _IDENTITY = ("data.dataset", "data.dataset_digest", "data.tokenizer")
@@ -153,7 +154,8 @@ def _silent(pair: PairCase, side: str) -> Iterator[Offense]:
 
 
 def _ended_before_a_loss(side: Case) -> bool:
-    return side.get("run.outcome") != "ok" and side.get("failure.phase") in ("startup", "compile", "first_window")
+    early = side.get("failure.phase") in ("startup", "compile", "first_window")
+    return early and side.get("run.outcome") not in UNFAILED
 
 
 def _offense(pair: PairCase, path: str, found: str, level: Level = E) -> Offense:

@@ -20,6 +20,7 @@ import re
 from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, W, rule
+from receipts.receipt.document import UNFAILED
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"
@@ -42,7 +43,7 @@ def needs(case: Case) -> tuple[str, ...]:
 
 def applies(case: Case) -> bool:
     """Training that says it went well."""
-    return bool(case.receipt.run.kind == "training" and case.receipt.run.outcome == "ok")
+    return bool(case.receipt.run.kind == "training" and case.receipt.run.outcome in UNFAILED)
 
 
 @rule(
@@ -79,7 +80,7 @@ def signs(case: Case) -> Iterator[Offense]:
         )
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:
         yield Offense(RATES, "no tokens", "tokens", DO)
-    if case.get(EXIT) not in (None, 0):
+    if case.get(EXIT) not in (None, 0) and case.receipt.run.outcome == "ok":
         yield Offense(EXIT, f"exit code {case.get(EXIT)} of an outcome ok", "0", DO)
 
 

@@ -26,6 +26,7 @@ from operator import mul
 from receipts.axes.replicates import rhythm, rise_together
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.measurement import MAX_STEPS
 
 STARTED, FINISHED = "run.started", "run.finished"
@@ -44,7 +45,7 @@ QUICKEST_SECONDS = 1e-6  # a call of a compiled step returns in microseconds, be
 
 def needs(case: Case) -> Iterable[str]:
     """The end of a launch that ended well."""
-    if case.receipt.run.outcome == "ok":
+    if case.receipt.run.outcome in UNFAILED:
         yield FINISHED
 
 
@@ -78,7 +79,7 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
         yield Offense(STEPS, f"{total:,.1f} s of steps in a run of {wall:,.0f} s", f"at most {wall:,.0f} s", do)
     elif case.launch.walls:
         yield from _walls(case, total, wall + loose + CLOCK_SECONDS)
-    if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome != "ok":
+    if not steps or case.receipt.run.kind != "training" or case.receipt.run.outcome not in UNFAILED:
         return
     if case.launch.interval_steps:  # each is a mean of so many steps
         total = math.fsum(map(mul, steps, case.launch.interval_steps))

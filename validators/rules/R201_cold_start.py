@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offense, rule
+from receipts.receipt.document import UNFAILED
 from receipts.stats.distributions import median
 
 START, STOP = "measurement.window.start", "measurement.window.stop"
@@ -39,7 +40,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def applies(case: Case) -> bool:
     """A launch that failed has no steady window."""
-    return bool(case.receipt.run.outcome == "ok")
+    return bool(case.receipt.run.outcome in UNFAILED)
 
 
 def _default(case: Case) -> bool:

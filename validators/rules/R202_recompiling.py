@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offense, Topic, rule
+from receipts.receipt.document import UNFAILED
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
 START, FLAGS = "measurement.window.start", "measurement.step_flags"
@@ -35,7 +36,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def applies(case: Case) -> bool:
     """A launch that failed has no steady window."""
-    return bool(case.receipt.run.outcome == "ok")
+    return bool(case.receipt.run.outcome in UNFAILED)
 
 
 @rule(

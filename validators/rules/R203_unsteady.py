@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
+from receipts.receipt.document import UNFAILED
 from receipts.stats.distributions import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
@@ -26,7 +27,7 @@ MANY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
 @rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
 def unsteady(case: Case) -> Iterator[Offense]:
     """Why there is no steady segment."""
-    if case.receipt.run.outcome != "ok":
+    if case.receipt.run.outcome not in UNFAILED:
         return
     segment = case.launch.segment
     if segment is not None and segment.status == "unsteady":

@@ -21,6 +21,7 @@ from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import Level
+from receipts.receipt.document import UNFAILED
 from receipts.receipt.route import ANYTHING, OVERLAPS_OF_KERNELS, dtypes, parts
 
 _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
@@ -90,7 +91,7 @@ def _counters(case: Case) -> Iterator[Offense]:
     measurement = case.receipt.measurement
     for index, counter in enumerate((measurement.path_counters or ()) if measurement else ()):
         wanted, count = counter.expected, counter.count
-        too_few = wanted is not None and count < wanted and case.receipt.run.outcome == "ok"
+        too_few = wanted is not None and count < wanted and case.receipt.run.outcome in UNFAILED
         if too_few or (wanted == 0 and count > 0):
             yield Offense(
                 at=f"measurement.path_counters[{index}].count",

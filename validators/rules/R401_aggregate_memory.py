@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, W, rule
 from receipts.judging.verdict import NOTHING
+from receipts.receipt.document import UNFAILED
 
 _ROWS, _ONE = "memory.chips", "memory.aggregate"
 
@@ -23,7 +24,7 @@ def _needs(case: Case) -> Iterator[str]:
     memory = case.receipt.memory
     if memory is not None and memory.aggregate is not None and not memory.chips:
         yield "hardware.chips"
-    elif case.get("run.kind") == "training" and case.get("run.outcome") == "ok":
+    elif case.get("run.kind") == "training" and case.get("run.outcome") in UNFAILED:
         yield f"{_ROWS}[0].chip|{_ONE}" if memory is not None and memory.chips == () else f"{_ROWS}|{_ONE}"
 
 
@@ -34,7 +35,7 @@ def aggregate_memory(case: Case) -> Iterator[Offense]:
     if memory is None or memory.aggregate is None or memory.chips or chips is None or chips == 1:
         return
     found, do = f"one figure ({memory.aggregate.over}) for {chips} chips", "record the memory of every chip by phase"
-    if case.get("run.outcome") == "ok":
+    if case.get("run.outcome") in UNFAILED:
         yield Offense(_ONE, found, f"a row for each of {chips} chips, by phase", do)
     else:
         yield Offense(_ONE, found, f"{NOTHING}the chips of a launch that failed cannot be asked again", do, level=W)

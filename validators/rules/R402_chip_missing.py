@@ -17,6 +17,7 @@ from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import NOTHING
 from receipts.metrics.chips import Phase
+from receipts.receipt.document import UNFAILED
 
 _ROWS = "memory.chips"
 _FAILED = f"{NOTHING}the chips of a launch that failed cannot be asked again"
@@ -35,7 +36,7 @@ def chip_missing(case: Case) -> Iterator[Offense]:
     account = case.launch.account
     if account.stated is None:
         return
-    failed = case.get("run.outcome") != "ok"
+    failed = case.get("run.outcome") not in UNFAILED
     for phase in account.phases:
         for chip in phase.chips if phase.doubled else ():
             if chip.chip in phase.doubled:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.metrics.chips import highest
+from receipts.receipt.document import UNFAILED
 
 _GIB = 2**30
 
@@ -27,7 +28,7 @@ def estimate_off(case: Case) -> Iterator[Offense]:
     """The predicted bytes of the fullest chip and its measured peak lie apart."""
     memory = case.receipt.memory
     rows = (memory.predicted if memory is not None else None) or ()
-    if not rows or case.get("run.outcome") != "ok":
+    if not rows or case.get("run.outcome") not in UNFAILED:
         return
     live = highest(memory, "peak_bytes")
     measured = live if live is not None else highest(memory, "peak_reserved_bytes")

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import NONE, Case, E, Offense, rule
+from receipts.receipt.document import UNFAILED
 
 
 def applies(case: Case) -> bool:
     """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") != "ok")
+    return bool(case.get("run.outcome") not in UNFAILED)
 
 
 @rule("R412", "ladder_disorder", E, question=NONE, applies=applies)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import NONE, Case, E, I, Offense, rule
+from receipts.receipt.document import UNFAILED
 
 LAST_STEP = 1  # the first step behind step 0
 _PHASE, _STEP = "failure.phase", "failure.step"
@@ -30,7 +31,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def applies(case: Case) -> bool:
     """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") != "ok")
+    return bool(case.get("run.outcome") not in UNFAILED)
 
 
 @rule("R413", "late_retry", E, question=NONE, needs=needs, applies=applies)

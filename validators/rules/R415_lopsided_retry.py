@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.rule import NONE, Case, E, Offense, rule
+from receipts.receipt.document import UNFAILED
 
 _CHIPS = "hardware.chips"
 
@@ -26,7 +27,7 @@ def needs(case: Case) -> Iterable[str]:
 
 def applies(case: Case) -> bool:
     """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") != "ok")
+    return bool(case.get("run.outcome") not in UNFAILED)
 
 
 @rule("R415", "lopsided_retry", E, question=NONE, needs=needs, applies=applies)

@@ -274,8 +274,9 @@ class Checker:
         outcome = parsed.receipt.run.outcome
         if outcome != "ok" and metric.taint in (Taint.RATE, Taint.MFU):
             do = "quote a launch that ended well"
-            if outcome == "preempted":
-                return LintResult("unproven", f"{reading}, and the launch was preempted", do)
+            if outcome in ("preempted", "unknown"):
+                how = "was preempted" if outcome == "preempted" else "does not show how it ended"
+                return LintResult("unproven", f"{reading}, and the launch {how}", do)
             return LintResult("refuted", f"{reading}, and the launch ended in {outcome}", do, "bad_receipt")
         if parsed.receipt.run.provenance != "measured":
             return LintResult(
@@ -290,6 +291,8 @@ class Checker:
             return unread
         outcome, name = parsed.receipt.run.outcome, parsed.id[:12]
         wanted = "ok" if item.direction == "up" else "oom"
+        if outcome == "unknown":
+            return LintResult("unproven", f"{name} does not show how it ended", f"link a launch that ended {wanted}")
         if outcome != wanted:
             return LintResult("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "overstated")
         path = next(

@@ -144,8 +144,8 @@ def _state_end(tree: Tree, attempt: Attempt) -> None:
     elif code:
         ending = f"killed by signal {-code}" if code and code < 0 else f"exit code {code}"
         _fail(tree, "crash", f"{ending}; nothing that it printed says why")
-    else:
-        run.setdefault("outcome", "ok")
+    elif outcome in (None, "unknown"):
+        run["outcome"] = "ok"
 
 
 def _fail(tree: Tree, outcome: str, message: str) -> None:

@@ -147,7 +147,7 @@ def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane
         if document is not None:
             return document
     document = _ingested(session, place, attempt, lane)
-    silent = document["run"].get("outcome") in (None, "ok", "crash") and attempt.exit_code not in (0, None)
+    silent = document["run"].get("outcome") in (None, "ok", "unknown", "crash") and attempt.exit_code not in (0, None)
     if silent and launcher.killed_by_kernel:
         document["run"]["outcome"] = "oom"
         document["failure"] = {"class": "host", "message": HOST_OOM}

@@ -17,6 +17,7 @@ from receipts.plugins.serve.view import ROWS, View, moment, run
 from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
 from receipts.publish.report.regressions import section
 from receipts.questions.week.events import regressions
+from receipts.receipt.document import UNFAILED
 from receipts.store import Filters, condition
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def failures(call: Call) -> View:
     lane = given.get("lane") or (lanes[0] if lanes else "")
     if lane and lane not in lanes:
         raise NotFound(f"no receipt has lane {lane!r}")
-    outcomes = [name for name, _ in held["outcome"] if name != "ok"]
+    outcomes = [name for name, _ in held["outcome"] if name not in UNFAILED]
     every: list[Stored] = []
     for outcome in outcomes:
         every += page_of(call.store.opened, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)[0]
@@ -140,7 +141,8 @@ def inbox(call: Call) -> View:
         for at, item in enumerate(questions)
     ]
     week = datetime.now(UTC) - timedelta(days=7)
-    lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", "outcome!=ok"], limit=ROWS)
+    failing = [f"outcome!={name}" for name in UNFAILED]
+    lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", *failing], limit=ROWS)
     stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
     claims = ((item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
     table = table_of("Claims", "claim | status | says", claims, empty="no claim is stale or refuted")

@@ -22,6 +22,7 @@ from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import Comparison, Level, Lost, Question
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
+from receipts.receipt.document import UNFAILED
 
 MOST_CELLS = 200
 
@@ -124,7 +125,7 @@ def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
 
 def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
     run = parsed.receipt.run
-    return run.outcome != "ok", run.started.timestamp(), parsed.name
+    return run.outcome not in UNFAILED, run.started.timestamp(), parsed.name
 
 
 def _text(value: Any) -> str:
@@ -162,7 +163,7 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
 
 def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
     """Why a cell is refused, in a phrase; empty where it is not."""
-    if parsed.receipt.run.outcome != "ok":
+    if parsed.receipt.run.outcome not in UNFAILED:
         failure = parsed.receipt.failure
         what = f": {failure.message}" if failure is not None and failure.message else ""
         return f"{parsed.receipt.run.outcome}{what}"[:80]

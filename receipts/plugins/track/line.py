@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from receipts import metrics
 from receipts.metrics import Launch, Metric
 from receipts.questions.sides import AS_MEASURED
+from receipts.receipt.document import UNFAILED
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.store.entry import METRICS
 
@@ -134,7 +135,7 @@ def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, rea
 
 def _point(item: Entry, lane: Lane, metric: Metric, read: Callable[[str], Parsed]) -> Point | None:
     """A launch as a point; None where it is no sample of the metric."""
-    if item.outcome != "ok" or item.provenance != "measured" or not item.is_sample(metric.taint):
+    if item.outcome not in UNFAILED or item.provenance != "measured" or not item.is_sample(metric.taint):
         return None
     if metric.name in METRICS and not (metric.summary == "step" and item.rate_source is None):
         value, source = getattr(item, metric.name), item.rate_source

@@ -39,7 +39,7 @@ class Golden(JsonReader):
 
     def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """Steps, memory and the mean time of all metrics."""
-        reading.complete = True
+        reading.complete = reading.ended = True
         losses: list[float] = []
         for metric, block in document.items():
             name = _METRICS.get(metric)

@@ -230,7 +230,7 @@ class Megatron(RecordReader, table="megatron"):
             self._profiler.take(text)
         self._launch.take(text, number)
         self.fresh |= _STARTED.search(text) is not None
-        reading.complete |= "SIGTERM" not in text and any(words in text for words in _ENDED)
+        reading.ended |= "SIGTERM" not in text and any(words in text for words in _ENDED)
         match = _FLOPS.search(text)
         if match and self._last is not None and float(match[1]) > 0:
             self._deepspeed = True

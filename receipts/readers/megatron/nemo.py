@@ -246,7 +246,7 @@ class Nemo(RecordReader, table="nemo"):
     def _small(self, text: str, number: int) -> None:
         self._layout.take(text, number)
         self.fresh |= "Restored all states from" in text
-        self.reading.complete |= "Trainer.fit` stopped" in text
+        self.reading.ended |= "Trainer.fit` stopped" in text
         self._launch.take(text, number)
 
     def _configure(self) -> None:

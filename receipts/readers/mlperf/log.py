@@ -151,7 +151,7 @@ class Mlperf(LineReader):
         if record.key == "run_start":
             # A launch that was started again is its last attempt.
             self._fresh = self._began = True
-            self._stopped = self.reading.complete = False
+            self._stopped = self.reading.ended = False
             self._throughput = None
             self._blocks.restart()
         counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
@@ -231,7 +231,7 @@ class Mlperf(LineReader):
 
     def _stop(self, record: MllogRecord) -> None:
         self._stopped = True
-        self.reading.complete = True
+        self.reading.ended = True
         status = record.metadata.get("status")
         if isinstance(status, str) and status != "success":
             self.reading.remark("note", f"run_stop says {status[:60]!r}: the target was not reached", record.line)

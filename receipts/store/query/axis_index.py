@@ -19,6 +19,7 @@ from receipts.axes.catalogue import edition, edition_of
 from receipts.axes.configuration import AxisPart, Configuration, axis_part
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
+from receipts.receipt.document import UNFAILED
 from receipts.stats.sessions import APART
 from receipts.store.entries import cut, entries_of, safe, standing
 from receipts.store.entry import Entry
@@ -327,8 +328,8 @@ def _read(connection: Connection, like: Mapping[int, Configuration]) -> dict[int
 def _launched(connection: Connection, configurations: Mapping[int, Configuration], kind: str) -> list[Between]:
     """The configurations with their launches, in the order of their numbers; one without any is left out."""
     newest = launches(connection, configurations, kind)
-    good = {number: seqs for (number, outcome), seqs in newest.items() if outcome == "ok"}
-    bad = dict(sorted((number, seqs[0]) for (number, outcome), seqs in newest.items() if outcome != "ok"))
+    good = {number: seqs for (number, outcome), seqs in newest.items() if outcome in UNFAILED}
+    bad = dict(sorted((number, seqs[0]) for (number, outcome), seqs in newest.items() if outcome not in UNFAILED))
     rows = entries_of(connection, [*chain(*good.values()), *bad.values()])
     between = []
     for number, item in sorted(configurations.items()):

@@ -15,6 +15,7 @@ from receipts.axes.configuration import LINEAGE, Configuration
 from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.document import UNFAILED
 from receipts.store import entries
 from receipts.store.entries import cut, entry_of, safe, select_entries, standing
 from receipts.store.entry import COLUMNS, METRICS, PATHS, Entry
@@ -226,7 +227,7 @@ def _replicate_conditions(
     run = parsed.receipt.run
     placed = _in_index(own) if holds_lane(connection, own) else _in_columns(parsed, own)
     conditions = [placed, receipts.c.kind == run.kind, standing()]
-    if run.outcome != "ok":
+    if run.outcome not in UNFAILED:
         conditions.append(receipts.c.outcome == run.outcome)
     if until is not None:
         conditions.append(func.coalesce(receipts.c.finished, receipts.c.started) <= until)
