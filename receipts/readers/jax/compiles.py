@@ -167,7 +167,7 @@ class JaxCompiles(LineReader):
         cached = bool(hits or misses)
         if hits or (misses and done):
             compile_.cache_hits = hits
-        if misses or (hits and (counted("tracing_cache_misses") or hits >= done)):
+        if misses or (hits and done and (counted("tracing_cache_misses") or hits >= done)):
             compile_.cache_misses = misses
         if done and (cached or self._tells_hits):
             # An excerpt may hold the miss and not the end of the compilation.
@@ -179,7 +179,8 @@ class JaxCompiles(LineReader):
         if done and not cached:
             silence = "no line of a cache" if self._tells_hits else "this version says nothing of its persistent cache"
             self.reading.remark("missing", f"{silence}: that some of {done} programs came from one is not excluded")
-        if self._tells_hits or cached or not done:
+        # A log of writes alone, or of what was traced, shows no compile: that none came late does not follow.
+        if done and (self._tells_hits or cached):
             self._order.place(self.reading)
 
     def _is_copy(self, text: str) -> bool:

@@ -140,7 +140,7 @@ class DynamoReader(LineReader):
     source: ClassVar[str] = "dynamo"
     anchors: ClassVar[tuple[bytes, ...]] = (
         *(b"Recompiling function ", b"Graph break", b"torch._dynamo hit config.", b"skipping cudagraphs due to"),
-        *(b"WON'T CONVERT", b"defaultdict(<class 'collections.Counter'>"),
+        *(b"WON'T CONVERT", b"defaultdict(<class 'collections.Counter'>", b"FailOnRecompileLimitHit"),
     )
     companions: ClassVar[tuple[bytes, ...]] = STEP_ANCHORS
 
@@ -152,6 +152,9 @@ class DynamoReader(LineReader):
         self._frames: set[str] = set()
         self._versions: Counter[str] = Counter()
         self._limit = self._limited_by = ""
+        # Where a limit was reached, in words; with fullgraph it raises, and nothing runs uncompiled.
+        self._reached: list[tuple[str, int]] = []
+        self._raised = False
         self._order = CompileOrder()
         # What the lines below a message are to explain, and for how many: a compile, or a break by its place.
         self._awaiting = 0
@@ -164,6 +167,8 @@ class DynamoReader(LineReader):
             begin = text.index(_COUNTERS)
             read_counters(self.reading, text[begin + len(_COUNTERS) - 1 :], number)
             return False
+        if "FailOnRecompileLimitHit" in text:
+            self._raised = True
         body, frame = _body(text)
         if self._awaiting and self._explains(body):
             return True
@@ -209,7 +214,10 @@ class DynamoReader(LineReader):
             reading.compile.graph_breaks = max(breaks, reading.compile.graph_breaks or 0)
         if self._recompiles:
             reading.counters["recompiles"] = self._recompiles.total()
-        if self._limited or self._limit:
+        then = "with fullgraph it raises" if self._raised else "the function runs uncompiled from there on"
+        for what, line in self._reached:
+            reading.remark("note", f"{what}: {then}", line)
+        if (self._limited or self._limit) and not self._raised:
             names = self._limited or {self._limit: 1}
             # Counters that are printed as well do not name the function.
             earlier = {name: count for name, count in (reading.fallbacks or {}).items() if name != UNNAMED_FUNCTION}
@@ -270,8 +278,8 @@ class DynamoReader(LineReader):
         last = self._order.undo()
         self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
         self.reading.count("recompile_limit", 1)
-        what = f"{match['limit']} of {match['value']} was reached: the function runs uncompiled from there on"
-        self.reading.remark("note", what, number)
+        if len(self._reached) < MAX_PLACES:
+            self._reached.append((f"{match['limit']} of {match['value']} was reached", number))
 
     def _note(self, text: str, number: int) -> None:
         self.reading.records += 1

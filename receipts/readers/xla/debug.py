@@ -155,7 +155,8 @@ class PtXlaDebug(LineReader):
             reading.counters["unexpected_executions"] = blocks["Unexpected Execution"]
         reading.counters["graph_hashes"] = len(self._hashes)
         if blocks["Compilation"] or blocks["Execution"]:
-            reading.compile.compiles = blocks["Compilation"]
+            # Every run compiles: where no block of it is here, its beginning is not.
+            reading.compile.compiles = blocks["Compilation"] or None
             reading.see("framework", "torch-xla", "kernels", 0)
         if (posture := self._posture()) is not None:
             reading.see("posture", posture, "kernels", self._first, count=self._ends[posture])
@@ -169,7 +170,7 @@ class PtXlaDebug(LineReader):
         Without executions no step's end is reported: that a place compiled before shows that it was met before.
         """
         compile_, most = self.reading.compile, max(self._compiled.values(), default=0)
-        if self._steps:
+        if self._steps and self._built:
             compile_.steps = self._steps
             compile_.spans = [span for span, where in self._built if not self._after_all(self._compiled, where)]
         elif most >= MIN_ENDS:
@@ -199,7 +200,8 @@ class PtXlaDebug(LineReader):
         late = {where for where in self._at_reads if self._after_all(self._at_reads, where)}
         if self._blocks["Execution"] or unexpected:
             reads = self._reads - sum(self._at_reads[where] for where in late) + unexpected
-            reading.host_transfers = max(reads, reading.host_transfers or 0)
+            if reads or self._built:
+                reading.host_transfers = max(reads, reading.host_transfers or 0)
             # Where no step's end is shown, a place that keeps reading was met in as many steps as it read, and one that
             # full_graph forbids ended the step that it was met in.
             again = max(self._at_reads.values(), default=0)

@@ -170,6 +170,12 @@ def events(tmp_path: Path, content: object) -> Reading:
     return found
 
 
+def test_writes_without_a_compile_log_do_not_show_that_nothing_was_compiled_late() -> None:
+    write = "Writing jit__where to persistent compilation cache with key jit__where-812a.\n"
+    assert reading(write + steps(0, 12)).compile.spans is None
+    assert reading(write + program("step", cache="miss") + steps(0, 12)).compile.spans is not None
+
+
 def test_events_tell_hits_from_compiles(tmp_path: Path) -> None:
     built = {"event": "/jax/core/compile/backend_compile_duration", "duration_s": 2.5}
     hit = {"event": "/jax/compilation_cache/cache_hits"}

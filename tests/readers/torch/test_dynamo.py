@@ -71,6 +71,14 @@ def test_a_break_told_in_two_ways_counts_once() -> None:
     assert reading.counters == {"graph_breaks": 2}
 
 
+def test_a_limit_that_raises_under_fullgraph_is_no_fallback() -> None:
+    text = (SAMPLES / "dynamo_limit.log").read_text()
+    error = "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True.\n"
+    (reading,) = scan([(text + error).encode()], [DynamoReader])
+    assert reading.fallbacks is None
+    assert any("with fullgraph it raises" in remark.text for remark in reading.remarks)
+
+
 def test_the_old_name_of_the_limit_and_its_function_are_read() -> None:
     (reading,) = lines(
         "[0/8] torch._dynamo hit config.cache_size_limit (8)",

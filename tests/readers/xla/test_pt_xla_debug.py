@@ -108,7 +108,13 @@ def test_one_read_without_a_step_around_it_is_a_read_of_no_step() -> None:
 
 def test_inputs_that_dynamo_gathers_are_no_read() -> None:
     bridge = "optimized_mod (/venv/lib/python3.11/site-packages/torch_xla/_dynamo/dynamo_bridge.py:524)"
-    assert reading(executed(READ, "a1", bridge, "<module> (/home/a/train.py:40)") * 4).host_transfers == 0
+    gathered = executed(READ, "a1", bridge, "<module> (/home/a/train.py:40)") * 4
+    assert reading(compiled(SYNC, "a1") + gathered).host_transfers == 0
+
+
+def test_an_excerpt_without_a_compile_shows_neither_that_there_was_none_nor_that_nothing_was_read() -> None:
+    found = reading(executed(SYNC, "b2") * 4)
+    assert (found.compile.compiles, found.compile.spans, found.host_transfers) == (None, None, None)
 
 
 def test_causes_of_older_versions_are_known() -> None:
