@@ -72,7 +72,7 @@ def test_a_break_told_in_two_ways_counts_once() -> None:
 
 
 def test_a_limit_that_raises_under_fullgraph_is_no_fallback() -> None:
-    text = (SAMPLES / "dynamo_limit.log").read_text()
+    text = (SAMPLES / "dynamo_limit.log").read_text().partition("defaultdict(")[0]
     error = "torch._dynamo.exc.FailOnRecompileLimitHit: recompile_limit reached with fullgraph=True.\n"
     (reading,) = scan([(text + error).encode()], [DynamoReader])
     assert reading.fallbacks is None
