@@ -158,9 +158,9 @@ def _after(source: Source, line: int) -> Iterator[bytes]:
 
 
 def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
-    """Whether another file's steps go on behind those of a file: an attempt that failed, and not the last one."""
+    """Whether a file is of an earlier attempt than the last one, or another file's steps go on behind its own."""
     last = max((number for reading in file.readings for number in reading.steps), default=None)
-    return last is not None and steps is not None and steps.numbers[-1] > last
+    return steps is not None and (file.name in steps.outrun or (last is not None and steps.numbers[-1] > last))
 
 
 def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:

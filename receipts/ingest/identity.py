@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, yearless
+from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, partial_stamp
 from receipts.ingest.draft import RECEIPT, LaneOptions, Options, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike
@@ -61,14 +61,15 @@ def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
 
 def _by_files(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """The start by the dates of the files, where none prints its own; the receipt says so, and by which."""
-    printed = [(stamp, file) for file in files if (stamp := yearless(file)) is not None]
+    printed = [(partial, file) for file in files if (partial := partial_stamp(file)) is not None]
     dated = [(stamp, file) for file in files if (stamp := modified(file)) is not None]
     if not dated:
         return
-    stamp, file = min(printed or dated, key=lambda pair: pair[0].time)
     if printed:
-        text = f"{stamp.text} (no year and no zone in the log; the year is that of the file's date, read as UTC)"
+        (stamp, lacks), file = min(printed, key=lambda pair: pair[0][0].time)
+        text = f"{stamp.text} ({lacks} is that of the file's date, read as UTC)"
     else:
+        stamp, file = min(dated, key=lambda pair: pair[0].time)
         text = f"{stamp.text}, when {file.name} was last written, the earliest of {len(dated)}; no file prints a time"
     where = Where(file.name)
     draft.put("run.started", _written(stamp), where, FILE_CLOCK, stamp.text)

@@ -17,7 +17,7 @@ from math import floor, log10
 from statistics import median
 from typing import Any, Final
 
-from receipts.ingest.clock import LEAD, first_stamp, stamp
+from receipts.ingest.clock import DAY_SECONDS, LEAD, first_stamp, seconds_on, stamp
 from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
@@ -28,7 +28,11 @@ from receipts.ingest.steps import ABSENT, FIELDS, Steps
 from receipts.stats.rounding import half_of
 
 # Ranks of one launch start together; attempts and other launches do not.
-TOGETHER_SECONDS: Final = 600.0
+TOGETHER_SECONDS: Final = 180.0
+# Ranks print a step within about its time; clocks of hosts differ, and a process needs longer to begin anew.
+_SAME_MOMENT: Final = 10.0
+_STEPS_APART: Final = 1.5
+_CLOCKED_STEPS: Final = 3
 _SAME_STEPS: Final = 0.5
 _TIMES_AGREE: Final = 0.05
 _LOSS_AGREES: Final = 0.02
@@ -52,12 +56,26 @@ class Track:
         """The file, for people."""
         return Where(self.file.name)
 
+    def clocks(self, steps: Sequence[int]) -> dict[int, tuple[str, float]]:
+        """The clocks that begin the lines of some steps, by step, with their kinds."""
+        own = self.reading
+        wanted = {line: step for step, line in zip(own.numbered, own.lines, strict=False) if step in steps}
+        clocks: dict[int, tuple[str, float]] = {}
+        last = max(wanted, default=0)
+        for number, text in Source(self.file.path, self.file.name).lines():
+            if number > last:
+                break
+            clock = seconds_on(text, american=own.source == "nanotron") if number in wanted else None
+            if clock is not None:
+                clocks[wanted[number]] = clock
+        return clocks
+
 
 @dataclass
 class StepSeries:
     """Steps in order with their figures. ``interval`` is how many steps a record averages over, None for one step.
 
-    ``stride`` is the distance of the records. ``lost`` counts steps that a later attempt ran again.
+    ``stride`` is the distance of the records. ``outrun`` names the files of earlier attempts.
     """
 
     track: Track
@@ -67,6 +85,7 @@ class StepSeries:
     skews: list[float] = field(default_factory=list)
     stride: int = 1
     interval: int | None = None
+    outrun: frozenset[str] = frozenset()
 
     @property
     def where(self) -> Where:
@@ -140,7 +159,7 @@ def _stride(numbers: Sequence[int]) -> int:
 def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     """Several files of one source: ranks of one attempt are merged by step, attempts replace one another."""
     attempts: list[list[Track]] = []
-    for track in sorted(tracks, key=lambda item: (item.started is not None, item.started or datetime.min)):
+    for track in sorted(tracks, key=_begun):
         group = next((group for group in attempts if _beside(group[0], track)), None)
         if group is None:
             attempts.append([track])
@@ -152,7 +171,16 @@ def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
     whole = merged[0]
     for later in merged[1:]:
         whole = _after(draft, whole, later)
+    whole.outrun = frozenset(track.file.name for group in attempts[:-1] for track in group)
     return whole
+
+
+def _begun(track: Track) -> tuple[bool, float]:
+    """What orders attempts: the first time that a file prints, else the clock of its first step."""
+    if track.started is not None:
+        return True, track.started.timestamp()
+    clocks = track.clocks(track.reading.steps.numbers()[:1])
+    return bool(clocks), next((seconds for _, seconds in clocks.values()), 0.0)
 
 
 def _part(attempt: StepSeries) -> dict[str, Any]:
@@ -167,13 +195,33 @@ def _part(attempt: StepSeries) -> dict[str, Any]:
 
 
 def _beside(a: Track, b: Track) -> bool:
-    """Whether two files are ranks of one attempt: they start together and print the same steps."""
+    """Whether two files are ranks of one attempt: they print the same steps, and each of them at the same time.
+
+    Without a clock on their lines they start together, and their losses are near each other.
+    """
+    first, second = set(a.reading.steps), set(b.reading.steps)
+    common = sorted(first & second)
+    if len(common) < _SAME_STEPS * min(len(first), len(second)):
+        return False
+    apart = _apart(a, b, common[:_CLOCKED_STEPS])
+    if apart is not None:
+        times = [seconds for track in (a, b) for seconds in track.reading.steps.column("step_seconds") if seconds]
+        return apart <= max(_SAME_MOMENT, _STEPS_APART * median(times) if times else 0.0)
     if a.started and b.started and abs((a.started - b.started).total_seconds()) > TOGETHER_SECONDS:
         return False
-    first, second = set(a.reading.steps), set(b.reading.steps)
-    if len(first & second) < _SAME_STEPS * min(len(first), len(second)):
-        return False
-    return not _losses_differ(a.reading, b.reading, first & second)
+    return not _losses_differ(a.reading, b.reading, set(common))
+
+
+def _apart(a: Track, b: Track, steps: Sequence[int]) -> float | None:
+    """How many seconds apart two files print the same steps, by the clocks that begin their lines; None without."""
+    one, other = a.clocks(steps), b.clocks(steps)
+    gaps = []
+    for step in one.keys() & other.keys():
+        (kind, first), (same, second) = one[step], other[step]
+        if kind == same:
+            gap = abs(first - second)
+            gaps.append(min(gap, DAY_SECONDS - gap) if kind == "dayless" else gap)
+    return median(gaps) if gaps else None
 
 
 def _losses_differ(a: Reading, b: Reading, steps: set[int]) -> bool:
@@ -206,10 +254,12 @@ def _after(draft: ReceiptDraft, earlier: StepSeries, later: StepSeries) -> StepS
     lost = len(earlier.numbers) - kept
     before, after = earlier.track.file.name, later.track.file.name
     if kept == 0:
+        apart = _apart(earlier.track, later.track, sorted({*earlier.numbers} & {*later.numbers})[:_CLOCKED_STEPS])
+        how = f"{apart:,.0f} s apart" if apart is not None else "at other times or with other losses"
         draft.contradict(
             "run.launch",
-            f"{before} and {after} both begin at step {first}, at other times or with other losses: "
-            "two launches, or one that began anew",
+            f"{before} and {after} both begin at step {first}, {how}: two launches, or one that began anew "
+            f"and lost {lost:,} step{'s' * (lost > 1)}",
             f"the steps of {after}",
         )
     elif lost:

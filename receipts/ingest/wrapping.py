@@ -193,7 +193,7 @@ def placed(reading: Reading, first: Sequence[int]) -> Reading:
     reading.seen = [replace(seen, place=place(seen.place)) for seen in reading.seen]
     reading.failures = [replace(failure, place=place(failure.place)) for failure in reading.failures]
     reading.remarks = [replace(remark, place=place(remark.place)) for remark in reading.remarks]
-    reading.numbered, reading.lines = array("q"), array("q")
+    reading.lines = array("q", (place(Place(line)).line for line in reading.lines))
     return reading
 
 

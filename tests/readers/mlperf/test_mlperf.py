@@ -48,7 +48,7 @@ def test_losses_stand_at_the_step_of_their_samples(prefix: str) -> None:
     found = read("".join(prefix + row for row in RUN))
     assert found.steps.numbers() == [10, 20, 30]
     assert found.steps.column("loss") == [2.0, 1.5, 1.25]
-    assert (found.diverged, found.complete, found.steps.interval) == (False, True, 10)
+    assert (found.diverged, found.ended, found.steps.interval) == (False, True, 10)
 
 
 def test_a_steps_time_is_that_between_losses_of_a_block() -> None:
@@ -121,7 +121,7 @@ def test_a_software_stack_is_a_table_a_list_or_a_text(stack: Any, path: str, val
 
 def test_a_run_that_missed_its_target_says_so() -> None:
     found = read(record("run_stop", status="aborted"))
-    assert found.complete
+    assert found.ended
     assert "aborted" in found.remarks[0].text
 
 
