@@ -16,6 +16,7 @@ from typing import Any
 
 from receipts.base.errors import Problem
 from receipts.ingest.configuration import SET, readings, state_config, state_inputs
+from receipts.ingest.devices import of_chips
 from receipts.ingest.draft import (
     RECEIPT,
     Base,
@@ -96,7 +97,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     chosen, files = options or Options(), sorted(files, key=lambda file: (natural(file.name), file.name, file.sha256))
     draft = _begun(base_of(files), chosen)
     beside = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
-    others = of_this_launch(draft, beside)
+    others = of_chips(draft, of_this_launch(draft, beside))
     adding = draft.base is None or any(file.readings for file in others)
     if adding:
         _state(draft, others, chosen)

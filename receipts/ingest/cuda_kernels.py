@@ -194,10 +194,16 @@ def _fp8(match: re.Match[str]) -> str:
     return FP8
 
 
+_TENSILE = re.compile(r"Cijk_A[a-z]{2,4}_B[a-z]{2,4}_(?P<types>[FB]8|I8|[BHSDX])")
+_TENSILE_TYPES: Final = dict(
+    zip(("F8", "B8", "I8", *"BHSDX"), (FP8, FP8, "int8", "bf16", "fp16", "fp32", "fp64", "tf32"), strict=True)
+)
 # Matrix multiplications with the library that made them, and how the type of their inputs is named.
 _GEMMS: Final[tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str | None]], ...]] = (
     ("cublas", _NVJET, lambda match: _LETTERS.get(match["types"][0])),
     ("cublas", _XMMA, lambda match: _type(match["types"])),
+    # AMD's: rocBLAS and hipBLASLt take their kernels from Tensile.
+    ("tensile", _TENSILE, lambda match: _TENSILE_TYPES[match["types"]]),
     ("deep_gemm", re.compile(r"deep_gemm|fp8_gemm|sm\d+_fp8_gemm|fp8_\w*matmul"), _fp8),
     # torch's own scaled multiplication by rows, which torchao calls: written with cutlass.
     ("cutlass", re.compile(r"f8f8bf16"), _fp8),

@@ -156,6 +156,7 @@ class Histogram:
     copies_to_host: int = 0
     alltoall: int = 0
     checkpoints: int = 0
+    hip: bool = False
 
     def kernel(self, name: str, count: int = 1, seconds: float = 0.0) -> Kernel:
         """Count a kernel; what it is."""
@@ -167,8 +168,11 @@ class Histogram:
         """Count an operator or an autograd function of the host. Backward ones tell nothing new."""
         if name == "aten::_local_scalar_dense":
             self.host_reads += count
-        elif name in ("cudaGraphLaunch", "cuGraphLaunch"):
+        elif name in ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"):
             self.graph_launches += count
+            self.hip = self.hip or name.startswith("hip")
+        elif name.startswith("hip") and name[3:4].isupper():
+            self.hip = True
         elif name.startswith("aten::_scaled_dot_product"):
             if (match := _SDPA.fullmatch(name)) and match["what"] in _SDPA_NAMES:
                 self.attention_ops[_SDPA_NAMES[match["what"]]] += count
@@ -223,7 +227,7 @@ class Histogram:
     def _paths(self) -> dict[str, dict[str, int]]:
         paths: dict[str, dict[str, int]] = {"attention": self._attention()}
         if self.kernels:
-            paths["runtime"] = {"cuda": sum(total.count for total in self.kernels.values())}
+            paths["runtime"] = {("rocm" if self.hip else "cuda"): sum(total.count for total in self.kernels.values())}
         paths |= self._gemm()
         for leaf in ("ssm", "dispatch", "overlap"):
             paths[leaf] = self._families(leaf)

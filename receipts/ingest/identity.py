@@ -105,17 +105,21 @@ def _lane(draft: ReceiptDraft, options: Options) -> None:
         draft.tell("note", f"lane {name}: {why}")
 
 
+# What runs on accelerators of several makers: its name alone shows no lane.
+_ANYWHERE: Final = LIBRARIES | {"maxtext"}
+
+
 def proposed(draft: ReceiptDraft, lanes: Sequence[LaneOptions]) -> tuple[str, str]:
     """The one lane whose framework and accelerator the evidence shows, and why; `unlisted` where that is not one."""
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
-    runtime = draft.get("path.witnessed.runtime")
+    runtime = draft.get("path.witnessed.runtime") or draft.get("path.intended.runtime")
     named = draft.get("hardware.accelerator")
     machine = find_accelerator(str(named)) if named is not None else None
     fitting = [
         lane
         for lane in lanes
         if framework in lane.frameworks
-        and (framework not in LIBRARIES or machine is not None or runtime is not None)
+        and (framework not in _ANYWHERE or machine is not None or runtime is not None)
         and (machine is None or machine.key in lane.accelerators)
         and (runtime is None or permitted(runtime, lane.path.get("runtime", ("*",))))
     ]

@@ -164,6 +164,11 @@ class Steps:
             if value is not None:
                 self._columns[name][row] = value
 
+    def scale(self, name: str, factor: float) -> None:
+        """Multiply one figure of every step."""
+        column = self._columns[name]
+        self._columns[name] = array("d", (value if value == ABSENT else value * factor for value in column))
+
     def get(self, step: int, name: str) -> float | None:
         """One figure of one step, or None where it was not printed."""
         row = self._rows.get(step)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from receipts.axes.lane import Lane
+from receipts.receipt.accelerators import find_accelerator
 
 CHIPS, DATA = "hardware.chips", "parallelism.data"
 TENSOR, PIPELINE, CONTEXT = "parallelism.tensor", "parallelism.pipeline", "parallelism.context"
@@ -69,6 +70,15 @@ def data_ways(stated: Mapping[str, Any]) -> tuple[int, ...]:
     return _distinct(data, data * shard, data * shard * replicate)
 
 
+def rank_counts(stated: Mapping[str, Any]) -> tuple[int, ...]:
+    """How many ranks the degrees may multiply to: the chips, and the devices where a chip is several of them."""
+    chips, named = stated.get(CHIPS), stated.get("hardware.accelerator")
+    if chips is None:
+        return ()
+    chip = find_accelerator(str(named)) if named is not None else None
+    return _distinct(chips, chips * (chip.devices_per_chip if chip is not None else 1))
+
+
 def batch_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
     """Ranks that read sequences of their own: the data degree, and the expert degree where it is a mesh axis beside it.
 
@@ -77,10 +87,7 @@ def batch_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
     expert = 1 if lane.convention == "expert_in_data" else degree(stated, lane, EXPERT) or 1
     if stated.get(DATA) is not None:
         return _distinct(*(ways * factor for ways in data_ways(stated) for factor in (1, expert)))
-    chips = stated.get(CHIPS)
-    if chips is None:
-        return ()
-    left = [chips // ways for ways in model_ways(stated, lane) if chips % ways == 0]
+    left = [count // ways for count in rank_counts(stated) for ways in model_ways(stated, lane) if count % ways == 0]
     return _distinct(*(ways * factor for ways in left for factor in (1, expert)))
 
 

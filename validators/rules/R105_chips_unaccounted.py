@@ -35,6 +35,7 @@ from receipts.metrics.degrees import (
     data_ways,
     degree,
     model_ways,
+    rank_counts,
     wanted,
 )
 
@@ -62,13 +63,20 @@ def needs(case: Case) -> Iterable[str]:
 )
 def chips_unaccounted(case: Case) -> Iterator[Offense]:
     """The product of the degrees against the chips, then the mesh, then expert groups inside the data ranks."""
-    chips, replicas = case.get(CHIPS), model_ways(case.stated, case.lane)
-    if chips is None:
+    counts, replicas = rank_counts(case.stated), model_ways(case.stated, case.lane)
+    if not counts:
         return
     data = data_ways(case.stated)
     products = [ways * share for ways in replicas for share in data] or list(replicas)  # none: a degree is unstated
     spread = (case.get(SHARD) or 1) * (case.get(REPLICATE) or 1)
-    fits = not replicas or (chips in products if data else any(chips % (ways * spread) == 0 for ways in replicas))
+
+    def holds(count: int) -> bool:
+        """Whether the degrees make so many ranks."""
+        return not replicas or (count in products if data else any(count % (ways * spread) == 0 for ways in replicas))
+
+    # Where a chip is several devices, frameworks place their ranks on devices.
+    fitting = [count for count in counts if holds(count)]
+    fits, chips = bool(fitting), fitting[-1] if fitting else counts[0]
     if not fits:
         yield Offense(
             at=DATA if data else CHIPS,

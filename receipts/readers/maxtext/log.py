@@ -176,6 +176,8 @@ class MaxText(RecordReader, table="maxtext"):
             # A process without the last stage of a pipeline has no token to lose on, and prints a loss of zero.
             losses = zip(rows.values("loss"), weights, strict=False)
             rows.figures["loss"] = [ABSENT if weight == 0 else loss for loss, weight in losses]
+        if "Samples/s/device" in rows.text or "Frames/s/device" in rows.text:
+            self.reading.see("framework", "maxdiffusion", "backend", rows.lines[0])
         before = rows.text[: rows.text.rfind("step:")][-_PREFIX:]
         rank = self._hosts.named(before)
         why: Reason | None = "profile" if "profiler activation" in before[-40:] or self._captured else None

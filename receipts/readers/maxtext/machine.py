@@ -90,9 +90,6 @@ def state_platform(reading: Reading, text: str, number: int) -> bool:
         return False
     reading.state("hardware.accelerator", chip.key, text.strip(), number)
     reading.see("runtime", "pjrt-tpu", "backend", number)
-    if chip.devices_per_chip > 1:
-        what = f"a chip of {chip.key} is {chip.devices_per_chip} devices here: counts and rates are a device's"
-        reading.remark("note", what, number)
     return True
 
 

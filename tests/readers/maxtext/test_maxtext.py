@@ -137,11 +137,6 @@ def test_a_dispatch_time_is_told_among_three_steps() -> None:
     assert sorted(log(*run([0.25, 4.0, 4.0], first=1)).not_steady) == [1, 2]
 
 
-def test_a_chip_of_two_devices_is_told() -> None:
-    reading = log("System Information: Jax Backend: PJRT C API", "TFRT TPU7x", step(8))
-    assert any("2 devices" in remark.text for remark in reading.remarks)
-
-
 def test_a_first_line_in_the_middle_of_a_run_is_steady() -> None:
     assert log(*run(STEADY, first=100)).not_steady == {}
 
