@@ -19,6 +19,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reason
 from receipts.ingest.series import StepSeries, series, state_walls
+from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
 
@@ -44,6 +45,7 @@ FLAGS: Final[Mapping[Reason, str]] = {
 }
 _RENAMED: Final = ("impossible", "stall", "skipped")
 _STATED: Final = "measurement.stated"
+_SAME_PEAK: Final = 0.005  # sources round a peak to three or four digits
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
 # Loops whose MFU is always by a formula of their own.
 _FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
@@ -161,8 +163,8 @@ def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> li
     span = steps.numbers[-1] - steps.numbers[0] + 1
     if not known:
         return None
-    if (steps.interval or 1) > 1:
-        text = f"each record is an average over {steps.interval} steps: {_MEAN}"
+    if steps.averaged:
+        text = f"each record is an average over {steps.interval or 'several'} steps: {_MEAN}"
     elif steps.stride > 1:
         text = f"one step in {steps.stride} is printed: {_MEAN}"
     elif span - known > max(1, MAX_GAPS * span):
@@ -218,7 +220,7 @@ def _keep_rates(draft: ReceiptDraft, steps: StepSeries) -> None:
     """Keep the printed tokens a second of every step, where a log prints no more of it, and their flags by position."""
     whole = steps.numbers[-1] - steps.numbers[0] + 1 == len(steps.numbers)
     moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
-    if steps.known("step_seconds") or not whole or moving or (steps.interval or 1) > 1 or steps.stride > 1:
+    if steps.known("step_seconds") or not whole or moving or steps.averaged or steps.stride > 1:
         return
     rows = array("L", range(min(len(steps.numbers), MAX_STEPS)))
     if _state_rates(draft, steps, rows) and (flags := _flags(draft, steps, rows)):
@@ -271,10 +273,11 @@ def _average(draft: ReceiptDraft, steps: StepSeries) -> None:
     """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
     every = max(steps.stride, steps.interval or 1)
     total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
-    draft.put("measurement.steps", total, steps.where, SOURCE)
+    if steps.interval != 0:
+        draft.put("measurement.steps", total, steps.where, SOURCE)
     rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
     rows = rows or list(range(len(steps.numbers)))
-    statistic = "mean" if (steps.interval or 1) > 1 or steps.stride == 1 else "median"
+    statistic = "mean" if steps.averaged or steps.stride == 1 else "median"
     if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
         value = fmean(seconds) if statistic == "mean" else median(seconds)
         _stated(draft, steps, "step_seconds", value, seconds, statistic)
@@ -294,7 +297,7 @@ def _rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], names: S
         values = steps.known(name, rows)
         if not values or any(not math.isfinite(value) or value <= 0 for value in values):
             continue
-        if name == "mfu" and not _named(draft, steps):
+        if name == "mfu" and not _named(draft, steps, rows):
             continue
         # The rate of the median or mean time: the median of an even number of rates is that of no median time.
         spent = [1 / item for item in values]
@@ -302,14 +305,62 @@ def _rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], names: S
         _stated(draft, steps, name, value, values, statistic)
 
 
-def _named(draft: ReceiptDraft, steps: StepSeries) -> bool:
-    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt."""
-    if (formula := _FORMULAS.get(steps.track.reading.source)) is not None:
-        draft.fill(f"{_STATED}.formula", formula, steps.where, SOURCE)
+def _named(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
+    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt.
+
+    The peak that somebody divided by follows from the TFLOP/s that are printed beside the MFU.
+    """
+    source = steps.track.reading.source
+    if source in _FORMULAS:
+        draft.fill(f"{_STATED}.formula", _FORMULAS[source], steps.where, SOURCE)
     if all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
         return True
-    draft.tell("note", "the printed MFU names no formula or no peak of this chip: left out", steps.where)
-    return False
+    shown = f"the printed MFU, {median(steps.known('mfu', rows)):.2%},"
+    implied = _implied_peaks(steps, rows)
+    if implied is None and median(steps.known("mfu", rows)) > 1:
+        return True  # more than any chip does, by whatever formula and peak
+    if implied is None:
+        draft.tell("note", f"{shown} names no formula or no peak of this chip: left out", steps.where)
+        return False
+    low, high = implied
+    peak = (low + high) / 2
+    chip = find_accelerator(str(draft.get("hardware.accelerator") or ""))
+    peaks = [
+        (figure, dtype)
+        for machine in ([chip] if chip is not None else ACCELERATORS)
+        for dtype, figure in machine.dense_peak_flops_per_second.items()
+        if low * (1 - _SAME_PEAK) <= figure <= high * (1 + _SAME_PEAK)
+    ]
+    what = f"{shown} and the TFLOP/s beside it divide by {peak / 1e12:.4g} TFLOP/s"
+    if not peaks:
+        draft.tell(
+            "note", f"{what}, which is no peak of {chip.key if chip is not None else 'a known chip'}", steps.where
+        )
+        if chip is None:
+            return False
+    wanted = draft.get("numerics.compute_dtype")
+    peak, dtype = min(peaks, key=lambda item: (item[1] != wanted, item[1] != "bf16"), default=(peak, wanted))
+    draft.fill(f"{_STATED}.formula", source, steps.where, SOURCE)
+    draft.fill(f"{_STATED}.peak_flops_per_second", float(f"{peak:.4g}"), steps.where, SOURCE, what)
+    if dtype is not None:
+        draft.fill(f"{_STATED}.peak_dtype", dtype, steps.where, SOURCE)
+    return True
+
+
+def _implied_peaks(steps: StepSeries, rows: Sequence[int]) -> tuple[float, float] | None:
+    """Between which FLOP/s the peak lies that printed TFLOP/s and MFU imply, by their rounding; None without both."""
+    bands = []
+    for row in rows:
+        tera, share = steps.at("tflops_per_second_per_chip", row), steps.at("mfu", row)
+        if tera and share and 0 < tera < math.inf and 0 < share < math.inf:
+            share = float(f"{share:.9g}")
+            below, above = (steps.half(value) for value in (tera, share))
+            if above < share:
+                bands.append(((tera - below) / (share + above) * 1e12, (tera + below) / (share - above) * 1e12))
+    if not bands:
+        return None
+    low, high = max(low for low, _ in bands), min(high for _, high in bands)
+    return (low, high) if low <= high else (median(low for low, _ in bands), median(high for _, high in bands))
 
 
 def _stated(

@@ -98,6 +98,7 @@ def _ordinals(draft: ReceiptDraft, kept: Sequence[tuple[FileEvidence, Reading]])
 
 
 def _aggregate(draft: ReceiptDraft, nameless: list[tuple[Where, MemoryRow]], chips: int | None) -> None:
+    """One figure where no line names its chip: live memory before what is reserved, which stands beside it."""
     figures = (
         (value, kind, where)
         for name, kind in _KINDS
@@ -109,6 +110,11 @@ def _aggregate(draft: ReceiptDraft, nameless: list[tuple[Where, MemoryRow]], chi
         return
     value, kind, where = best
     figure = {"bytes": value, "over": "unstated", "kind": kind.partition(" ")[0]}
+    beside = {"reserved_bytes": "peak_reserved_bytes", "limit_bytes": "bytes_limit"}
+    for leaf, name in beside.items():
+        known = [size for _, row in nameless if (size := getattr(row, name)) is not None and 0 <= size < 2**62]
+        if known and not (kind == "reserved" and leaf == "reserved_bytes"):
+            figure[leaf] = max(known)
     for leaf, claim in figure.items():
         draft.put(f"memory.aggregate.{leaf}", claim, where, SOURCE)
     of = f"{chips} chips" if chips else "chips that are not counted"

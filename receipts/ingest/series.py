@@ -73,7 +73,8 @@ class Track:
 
 @dataclass
 class StepSeries:
-    """Steps in order with their figures. ``interval`` is how many steps a record averages over, None for one step.
+    """Steps in order with their figures. ``interval`` is how many steps a record averages over, None
+    for one step, 0 where that is not known.
 
     ``stride`` is the distance of the records. ``outrun`` names the files of earlier attempts.
     """
@@ -86,6 +87,11 @@ class StepSeries:
     stride: int = 1
     interval: int | None = None
     outrun: frozenset[str] = frozenset()
+
+    @property
+    def averaged(self) -> bool:
+        """Whether each record is a mean over several steps; their number may not be known (0)."""
+        return self.interval is not None and self.interval != 1
 
     @property
     def where(self) -> Where:

@@ -213,6 +213,8 @@ class AggregateMemory(Section):
     bytes: Bytes = note("The figure.", required=True)
     over: Literal["max", "mean", "sum", "rank0", "unstated"] = note("Aggregation over chips.", required=True)
     kind: Literal["live", "reserved", "process", "unstated"] = note("Which kind of memory.", required=True)
+    reserved_bytes: Bytes | None = note("Highest pool, where the figure is of live memory.")
+    limit_bytes: Bytes | None = note("Memory that the runtime may use, of the same devices.")
     stated: Name | None = note("Source text.")
 
 

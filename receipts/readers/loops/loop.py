@@ -14,15 +14,18 @@ from typing import Any, ClassVar, Final
 
 from receipts.ingest import vocabulary
 from receipts.ingest.arguments import Settings
-from receipts.ingest.literals import FIGURE
+from receipts.ingest.literals import FIGURE, scaled
 from receipts.ingest.literals import number as parse
 from receipts.ingest.reading import Reading
 from receipts.ingest.record import Form, RecordRows
-from receipts.ingest.record_reader import STEP, RecordReader
+from receipts.ingest.record_reader import STEP, RecordReader, slow_steps
+from receipts.ingest.vocabulary import Label
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
 _MAX_METRICS: Final = 2000
+_SAME_RATIO: Final = 1e-3  # of two rates of one interval
+_PER_SECOND: Final = re.compile(r"(?: per |/)s(?:ec(?:ond)?)?\b")
 
 
 class LoopLog(RecordReader):
@@ -43,6 +46,14 @@ class LoopLog(RecordReader):
         super().__init__()
         self.fresh = self.starts_fresh
 
+    def label(self, word: str) -> Label | None:
+        """What a label means, as it is printed or in plain words: `step-time sec` is `step time s`."""
+        known = super().label(word)
+        if known is not None:
+            return known
+        plain = _PER_SECOND.sub("/s", re.sub("[-_]", " ", word.lower()))
+        return self.labels.get(re.sub(r" secs?$", " s", plain))
+
     def rows(self, rows: RecordRows) -> None:
         """Take records, with what is to be said of the first one."""
         for pattern, text in self.remarks.items():
@@ -62,9 +73,16 @@ class LoopLog(RecordReader):
     def finish(self) -> Reading | None:
         """The reading; how many steps a record averages over follows from the steps that have one."""
         reading = super().finish()
+        numbers = reading.steps.numbers() if reading is not None else []
         if reading is not None and self.mean:
-            gaps = Counter(after - before for before, after in pairwise(reading.steps.numbers()))
-            reading.steps.interval = gaps.most_common(1)[0][0] if gaps else None
+            gaps = Counter(after - before for before, after in pairwise(numbers))
+            # Over how many steps one record alone is a mean is not known.
+            reading.steps.interval = gaps.most_common(1)[0][0] if gaps else 0
+        first = numbers[0] if numbers else 0
+        late = self.starts_fresh and first > (numbers[1] - first if len(numbers) > 1 else 1)
+        # An excerpt begins anywhere; a run that was resumed shows its start by the time of its first step.
+        if reading is not None and late and first not in slow_steps(reading, [first]):
+            reading.not_steady.pop(first, None)
         if reading is not None and self.window and any(reading.steps.column("step_seconds")):
             reading.steps.interval = self.window
             reading.remark("note", f"rates are means over a window of {self.window} batches unless set otherwise")
@@ -103,7 +121,10 @@ class BlockLoop(LoopLog):
             return
         if (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
             self._metrics += 1
-            label, value = match["label"], parse(match["word"])
+            label, value = (
+                match["label"],
+                parse(match["word"]) if match["word"][-1:].isdigit() else scaled(match["word"]),
+            )
             if value is not None and (known := self.label(label)) is not None:
                 self._figures.setdefault(known.field, value / known.divisor)
             elif stated := self.settings.read(label, match["word"]):
@@ -123,6 +144,9 @@ class BlockLoop(LoopLog):
         before, samples = figures.get("batches", 0.0), figures.get("samples", 0.0)
         if before > 0 and samples > 0 and samples % before == 0:
             figures["global_batch"] = samples / before
+        each = figures.get("samples_per_second", 0.0) / (figures.get("steps_per_second") or 1.0)
+        if each and abs(each - round(each)) < _SAME_RATIO * each:
+            figures["global_batch"] = float(round(each))
         if step is not None and self.needs <= figures.keys():
             self.step(step, figures, self._begun)
 

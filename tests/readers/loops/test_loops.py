@@ -38,6 +38,20 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB}
         | {"peak_reserved_bytes": 45.5 * GIB},
     ),
+    "prime_rl_2025": (
+        "10:00:00 [INFO] [TRAIN] [Rank 0] step: 7, loss: 2.5000, tokens_per_second: 76477.5, mfu: 31.25",
+        {"loss": 2.5, "tokens_per_second": 76477.5, "mfu": 0.3125},
+    ),
+    "slime_perf": (
+        "(Actor pid=1) [2026-03-02 10:00:00] metric.py:44 - perf 7: {'perf/train_wait_time': 9.5, "
+        "'perf/actor_train_tflops': 3.5, 'perf/step_time': 14.25, 'perf/wait_time_ratio': 0.7}",
+        {"step_seconds": 14.25, "tflops_per_second_per_chip": 3.5},
+    ),
+    "arctic_training": (
+        "iter:    7/3000   1% | loss: 2.5000 | iter time: 1.038s | iter tflops: 909.8 | lr: 8E-04 | seqlen: 16.38K | "
+        "step time: 0.996s | step tflops: 947.5 | epoch: 0 | MA 2.84 GB | Max_MA 28.5 GB | NV 51.92 GB",
+        {"loss": 2.5, "step_seconds": 0.996, "tflops_per_second_per_chip": 947.5, "peak_bytes": 28.5 * GIB},
+    ),
     "torchtune_bar": ("1|7|Loss: 2.5:  12%|█▏        | 7/64 [00:42<05:00,  5.25s/it]", {"loss": 2.5}),
     "llama_cookbook": ("Training Epoch: 1/3, step 7/388 completed (loss: 2.5):   3%|▎  | 8/388 [00:12]", {"loss": 2.5}),
     "llama2_c": (
@@ -146,7 +160,7 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "levanter": (
         "2026-03-02T10:00:00 - 0 - tqdm_logger - tqdm_logging.py:145 - INFO :: Progress on:train"
         " 7.00it/850it rate:2.1s/it remaining:29:30 elapsed:01:40 postfix:loss=2.5",
-        {"loss": 2.5},
+        {"loss": 2.5, "step_seconds": 2.1},
     ),
     "hf_flax": ("Step... (7 | Loss: 2.5, Learning Rate: 2e-05, Gradient Norm: 1.5)", {"loss": 2.5, "grad_norm": 1.5}),
     "step_bar": (
@@ -156,7 +170,7 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "tf_estimator": (
         "INFO:tensorflow:loss = 2.5, step = 7 (45.773 sec)\nINFO:tensorflow:global_step/sec: 4"
         "\nINFO:tensorflow:examples/sec: 512",
-        {"loss": 2.5, "step_seconds": 0.25},
+        {"loss": 2.5, "step_seconds": 0.25, "global_batch": 128.0},
     ),
     "verl": (
         "step:7 - actor/entropy:0.5 - actor/grad_norm:1.5 - perf/max_memory_allocated_gb:50.25 - timing_s/step:55.5"
