@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from copy import copy, deepcopy
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from receipts.ingest.draft import ReceiptDraft
 from receipts.ingest.evidence import FileEvidence
@@ -74,6 +74,6 @@ def _memory(rows: Sequence[MemoryRow], each: int) -> list[MemoryRow]:
         if len(devices) == each:
             first = next(iter(devices.values()))
             sizes = {name: [getattr(row, name) for row in devices.values()] for name in _SIZES}
-            sums = {name: None if None in values else sum(values) for name, values in sizes.items()}
+            sums: Any = {name: None if None in values else sum(values) for name, values in sizes.items()}
             whole.append(replace(first, chip=chip, **sums))
     return whole + nameless

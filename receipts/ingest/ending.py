@@ -67,16 +67,14 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
             draft.put("run.exit_code", end.exit_code, where, SOURCE, "torchrun's report")
         draft.put("failure.class", "not_oom", where, SOURCE)
         draft.put("failure.message", end.line, where, SOURCE)
-    elif cut := next((file for file, reading in readings(files) if reading.cut), None):
-        draft.put("run.outcome", "crash", Where(cut.name), SOURCE, "the log ends before the run does")
     elif code := draft.get("run.exit_code"):
         draft.put("run.outcome", "crash", Where("ingest"), SOURCE, f"exit code {code}")
     else:
-        file = next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)
-        where = Where(file.name if file is not None else steps.track.file.name if steps is not None else "ingest")
-        end, why = ("", "a file breaks off") if file is not None else _good_end(draft, files, steps)
-        draft.put("run.outcome", "ok" if end else "unknown", where, SOURCE, end or why)
-        if not end:
+        broken = next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)
+        where = Where(broken.name if broken is not None else steps.track.file.name if steps is not None else "ingest")
+        shown, why = ("", "a file breaks off") if broken is not None else _good_end(draft, files, steps)
+        draft.put("run.outcome", "ok" if shown else "unknown", where, SOURCE, shown or why)
+        if not shown:
             draft.tell("missing", f"run.outcome is unknown: {why}; the end of the log would show how it ended", where)
 
 

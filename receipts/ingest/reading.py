@@ -223,8 +223,7 @@ class Reading:
     the file was not read as it lies.
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
     ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
-    intervals of steps, ``ended`` that the run says that it has,
-    ``cut`` that the file shows a run's begin and not its end. ``between`` is when its first and
+    intervals of steps, ``ended`` that the run says that it has. ``between`` is when its first and
     last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
     ``queries`` are shapes of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's
     name. ``launch`` is the line that started it, ``resolved`` are settings as the program itself printed them.
@@ -254,7 +253,6 @@ class Reading:
     complete: bool = False
     ended: bool = False
     means: IntervalMeans | None = None
-    cut: bool = False
     between: tuple[float, float] | None = None
     lasts: float | None = None
     queries: set[tuple[int, int]] = field(default_factory=set)

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
     ]
     lane: Annotated[str, Leaf("run.lane", ", its first 200 characters")]
     kind: Annotated[str, Leaf("run.kind", ": training, microbench, profile, serving")]
-    outcome: Annotated[str, Leaf("run.outcome", ": ok, oom, crash, hang, nan, preempted")]
+    outcome: Annotated[str, Leaf("run.outcome", ": ok, oom, crash, hang, nan, preempted, unknown")]
     provenance: Annotated[str, Leaf("run.provenance", ": measured, quoted, projected, illustrative")]
     status: Annotated[str, "Status when it was submitted: valid, open, invalid"]
     path_answer: Annotated[str, "Path when it was submitted: witnessed, unwitnessed, left"]

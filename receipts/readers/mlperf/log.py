@@ -252,7 +252,6 @@ class Mlperf(LineReader):
                 text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
                 reading.state(path, text, f"time_ms {at * 1e3:.0f}")
         if self._began and not self._stopped:
-            reading.cut = True
             reading.remark("note", "run_start without run_stop: the log ends before the run does")
 
 
