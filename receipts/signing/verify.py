@@ -22,6 +22,10 @@ from typing import Any
 RECEIPT = "application/vnd.frontier-receipts.receipt+json"
 STATEMENT = "application/vnd.in-toto+json"
 BUNDLE = "application/vnd.frontier-receipts.bundle+json"
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+# What a statement says, as a name that no domain stands behind (RFC 8141): the UUID, version 5, of "verdict/v1" in
+# 0de6e445-a03a-483f-8ac1-0ee7d3c6f844, which is this program's. Another meaning gets another name.
+PREDICATE_TYPE = "urn:uuid:b39ee1dd-d99c-58e0-b102-299e3697da8b"
 MANIFEST = "bundle.dsse.json"
 VERDICT = "verdict.dsse.json"
 LOG = "log.json"  # signed checkpoints: of the log that the receipts are proven in, then those that it continues
@@ -236,6 +240,8 @@ def check(bundle: bytes, keys: list[Key]) -> list[str]:
     if listed["files"] != {name: sha256(content) for name, content in files.items()}:
         raise Refused("the files are not those that were signed")
     statement = signed(files.get(VERDICT, b""), STATEMENT, VERDICT, keys[0])
+    if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
+        raise Refused("the statement is no verdict on receipts")
     receipts = [item["digest"]["sha256"] for item in statement["subject"]]
     for receipt in receipts:
         if sha256(files.get(f"receipts/{receipt}.json", b"")) != receipt:

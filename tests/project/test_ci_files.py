@@ -166,3 +166,11 @@ def test_the_hooks_run_on_the_files_that_they_name(checkout: Path, repository: P
     (pattern,) = re.findall(r"^  files: (.*)$", text, re.MULTILINE)
     assert re.search(pattern, "docs/claims.toml")
     assert not re.search(pattern, "docs/myclaims.toml")
+
+
+def test_the_page_shows_the_hooks_as_they_are_and_no_placeholder(checkout: Path) -> None:
+    page = (checkout / "docs" / "ci.md").read_text(encoding="utf-8")
+    hooks = (checkout / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    for line in re.findall(r"^(?:- id| +name| +entry| +types| +files): .*$", hooks, re.MULTILINE):
+        assert line.strip() in page
+    assert "OWNER" not in page

@@ -154,6 +154,15 @@ def test_every_pin_of_the_lock_has_a_hash_and_none_an_address(lock: str, checkou
     assert "://" not in text
 
 
+@pytest.mark.parametrize("name", ["pyproject.toml", "recorder/pyproject.toml"])
+def test_the_classifiers_name_the_pythons_that_ci_runs(name: str, checkout: Path) -> None:
+    table = tomllib.loads((checkout / name).read_text(encoding="utf-8"))["project"]
+    workflow = (checkout / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    (matrix,) = re.findall(r"^ +python: \[(.+)\]$", workflow, re.MULTILINE)
+    named = {item.rpartition(" ")[2] for item in table["classifiers"] if re.search(r":: 3\.\d+$", item)}
+    assert named == set(re.findall(r"[\d.]+", matrix))
+
+
 def test_the_first_target_of_the_makefile_is_help(checkout: Path) -> None:
     done = subprocess.run(["make"], cwd=checkout, capture_output=True, text=True, check=True)
     shown = re.findall(r"^  ([a-z-]+) ", done.stdout, re.MULTILINE)
@@ -163,4 +172,4 @@ def test_the_first_target_of_the_makefile_is_help(checkout: Path) -> None:
 
 def test_the_changelog_has_an_entry_for_this_version(checkout: Path) -> None:
     headings = re.findall(r"^## \[(\S+)\]", (checkout / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert __version__ in headings
+    assert __version__.partition(".dev")[0] in headings

@@ -14,7 +14,7 @@ from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.base.units import counted
 from receipts.judging.verdict import verdict_to_json
 from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
-from receipts.signing.verify import LOG, MANIFEST, VERDICT, pack, sha256
+from receipts.signing.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
 from receipts.store import merkle
 from receipts.store.evidence import kept_files
 from receipts.workflows.checkpoints import Checkpoint, origin_of, signed_checkpoint, why_not_continued
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from receipts.signing.key import PrivateKey
     from receipts.store import Store
     from receipts.store.evidence import KeptFiles
-
-
-STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
-# A name and no place to visit; its number changes with its meaning.
-PREDICATE_TYPE: Final = "https://frontier-receipts.invalid/verdict/v1"
 
 
 def statement(kind: str, subjects: Mapping[str, str], rules: str, verdict: Mapping[str, Any]) -> bytes:

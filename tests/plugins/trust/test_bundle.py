@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import uuid
 from base64 import b64encode
 from pathlib import Path
 
@@ -62,6 +63,8 @@ def test_a_statement_names_its_receipts_and_the_rules(signing: Shell) -> None:
     statement = json.loads(envelope.payload)
     assert {item["digest"]["sha256"] for item in statement["subject"]} == set(signing.made.values())
     assert statement["_type"] == "https://in-toto.io/Statement/v1"
+    namespace = uuid.UUID("0de6e445-a03a-483f-8ac1-0ee7d3c6f844")
+    assert statement["predicateType"] == uuid.uuid5(namespace, "verdict/v1").urn
     verdict = signing("compare", "one", "two", "--json").json
     assert statement["predicate"]["rules"] == verdict["rules"]
     assert statement["predicate"]["verdict"]["status"] == verdict["status"]
@@ -100,6 +103,14 @@ def test_a_bundle_of_a_foreign_key_is_refused(signing: Shell, bundle: Path) -> N
     signing("key", "new", "eve", "--out", "eve")
     with pytest.raises(verify.Refused, match="it is signed by"):
         verify.check(bundle.read_bytes(), [verify.Key((signing.folder / "eve.pub").read_text())])
+
+
+def test_a_signed_statement_of_another_type_is_refused(signing: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("receipts.plugins.trust.bundle.PREDICATE_TYPE", "https://slsa.dev/provenance/v1")
+    assert signing("bundle", "one", "two", "--sign", "ana", "--output", "x.tar").code == 0
+    raw = (signing.folder / "x.tar").read_bytes()
+    with pytest.raises(verify.Refused, match="the statement is no verdict on receipts"):
+        verify.check(raw, [verify.Key((signing.folder / "ana.pub").read_text())])
 
 
 @pytest.fixture
