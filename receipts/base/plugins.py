@@ -98,7 +98,11 @@ def question(name: str) -> Callable[..., Any] | None:
 
 
 def services(name: str) -> Iterator[ModuleType]:
-    """The modules that plugins offer under the name of a service."""
+    """The modules that plugins offer under the name of a service.
+
+    The kernel asks for ``report`` (a command below ``receipts report``, as ``REPORT``), ``weekly`` (a section of the
+    weekly report: ``section(data)`` gives it, or None) and ``compiler`` (`receipts fit --aot`).
+    """
     for package, plugin in plugins().items():
         if (module := plugin.services.get(name)) is not None:
             yield importlib.import_module(f"{package}.{module}")

@@ -1,4 +1,4 @@
-"""The evidence of a launch beside its receipt: added before the receipt is stored, and read again afterwards.
+"""The evidence of a launch beside its receipt: added before the receipt is stored, and read again afterward.
 
 `amended` makes one receipt whole: with what other files of its launch show, and with what it replaces. `verify` holds
 a receipt's bytes, each file that it lists, and each leaf against today's readers, and stores nothing. *same*: it is

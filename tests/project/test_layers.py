@@ -14,6 +14,7 @@ from receipts.base import environment
 # Rules judge values: they import the rooms from `judging` and `estimate` down, but none that reads files.
 OPEN_TO_RULES = ("judging", "estimate", "metrics", "axes", "receipt", "stats", "base")
 CLOSED_TO_RULES = ("base.resources", "base.config", "judging.rulebook")
+RINGS_BELOW = ("plugins",)  # its folders are rooms, each of its own
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -83,3 +84,15 @@ def test_how_it_works_names_the_files_and_rooms_that_are_there() -> None:
     rooms = {path.name for path in (root / "receipts").iterdir() if (path / "__init__.py").exists()}
     drawing = page.partition("```text")[2].partition("```")[0]
     assert rooms - set(re.findall(r"\w+", drawing)) == set()
+
+
+def test_the_table_of_where_a_change_goes_names_every_room_and_only_what_is_there() -> None:
+    root = Path(receipts.__file__).parents[1]
+    page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = page.partition("## Where a change goes")[2].partition("\n## ")[0]
+    places = set(re.findall(r"`((?:receipts|validators|reports|tests)/[\w./-]*)`", table))
+    assert {name for name in places if not (root / name).exists()} == set()
+    rooms = {path.parent for path in (root / "receipts").glob("*/__init__.py") if path.parent.name not in RINGS_BELOW}
+    rooms |= {path.parent for path in (root / "receipts" / "plugins").glob("*/__init__.py")}
+    named = {(root / name).resolve() for name in places}
+    assert {room.name for room in rooms if not any(place.is_relative_to(room) for place in named)} == set()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from receipts.base.errors import ReceiptsError
+from receipts.base.plugins import services
 from receipts.base.text import plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
@@ -33,7 +34,9 @@ def page(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
     watched = regressions.section(data.sections.regressions)
     shown = written("weekly/page.j2", _values(data, rules), folders, figures=_figures(data), sections=watched)
-    sections = [*shown.sections, *cited_rules.rules_section(rules, shown.sections)]
+    added = (module.section(data) for module in services("weekly"))
+    sections = [*shown.sections, *(item for item in added if item is not None)]
+    sections += cited_rules.rules_section(rules, sections)
     sections += [appendix.receipts_section(data.receipts)] if data.receipts else []
     return replace(shown, sections=tuple(sections))
 
