@@ -86,8 +86,12 @@ class RunState:
         """Find the place among the ranks, open the journal, take SIGTERM, ask the probes."""
         if self._started:
             return
+        from receipts.emit import termination
+
         self._started = True
-        self.record.head = self._head()
+        self.record.place = identity.process_rank()
+        stated = identity.first_frame(self._about, self.record.place, self.fault)
+        self.record.head = {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
         self.record.warmup = self.record.head["warmup"]
         self._safely("the journal", self._open_journal)
         self._unopened = False
@@ -95,16 +99,13 @@ class RunState:
         self.facts.put("platform.python", identity.python_version(), RECORDER)
         if complaint := unknown_lane(self.record.head["lane"]):
             self.fault(complaint)
-        self._safely("SIGTERM", self._take_signal)
-        self._safely("fork", self._watch_forks)
-        self._safely("the end of the process", self._watch_end)
+        self._terminate = termination.Terminate(
+            self._noted, lambda number: self._safely("SIGTERM", lambda: self.finish(None, died=number))
+        )
+        self._safely("SIGTERM", self._terminate.install)
+        self._safely("fork", lambda: termination.call_in_children(self.forget))
+        self._safely("the end of the process", lambda: termination.call_at_exit(self.leave))
         self._safely("the probes", self._ask)
-
-    def _head(self) -> dict[str, Any]:
-        where = identity.process_rank()
-        self.record.place = where
-        stated = identity.first_frame(self._about, where, self.fault)
-        return {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -132,41 +133,6 @@ class RunState:
         self._journal = journal
         self._flush()
 
-    def _take_signal(self) -> None:
-        from receipts.emit.termination import Terminate
-
-        self._terminate = Terminate(self._noted, self._dying)
-        self._terminate.install()
-
-    def _watch_forks(self) -> None:
-        import weakref
-
-        own = weakref.ref(self)
-
-        def after() -> None:
-            run = own()
-            if run is not None:
-                run.forget()
-
-        os.register_at_fork(after_in_child=after)
-
-    def _watch_end(self) -> None:
-        import atexit
-        import weakref
-
-        own = weakref.ref(self)
-
-        def at_exit() -> None:
-            run = own()
-            if run is not None and not run._over:
-                # The interpreter keeps here what it printed a traceback of.
-                run._safely("the end of the process", lambda: run.finish(getattr(sys, "last_value", None), left=True))
-
-        atexit.register(at_exit)
-        if (module := sys.modules.get("multiprocessing.util")) is not None:
-            # What a fork server starts runs the script before it is a child, and leaves by `os._exit`.
-            module.register_after_fork(self, lambda _: module.Finalize(None, at_exit, exitpriority=-1))
-
     def _ask(self) -> None:
         if self._probes is False:
             return
@@ -187,6 +153,13 @@ class RunState:
         steps.gauges = array("q", bytes(8 * len(steps.gauges)))
         for series in (self.record.losses, self.record.norms):
             series.gauges = series.floats = None
+
+    def leave(self) -> None:
+        """The process ends, and the run had no end: that of the process is its own."""
+        if not self._over:
+            # The interpreter keeps here what it printed a traceback of.
+            error = getattr(sys, "last_value", None)
+            self._safely("the end of the process", lambda: self.finish(error, left=True))
 
     def tell(self, event: list[Any]) -> None:
         """Write an event to the journal; before it is open, keep it."""
@@ -344,7 +317,7 @@ class RunState:
             hope = f"; receipts recover {self._given_up} makes what the journal still has of it"
         self._console.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
-    def _safely(self, what: str, call: Callable[[], None]) -> None:
+    def _safely(self, what: str, call: Callable[[], object]) -> None:
         try:
             call()
         except Exception as error:
@@ -363,9 +336,6 @@ class RunState:
         stalled = run_record.stall_of(self.record, perf_counter_ns())
         if stalled is not None:
             ending.hung(self, stalled)
-
-    def _dying(self, number: int) -> None:
-        self._safely("SIGTERM", lambda: self.finish(None, died=number))
 
     def finish(self, error: BaseException | None, *, died: int | None = None, left: bool = False) -> None:
         """End the run: say how, ask the probes a last time, write the receipt, and let go of the journal.
@@ -395,8 +365,11 @@ class RunState:
             return
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
-        if record.place.world == 1 and (processes := identity.jax_processes()) is not None:
-            self._place(*processes)
+        if record.place.world == 1 and (processes := identity.jax_processes()) is not None and processes[1] > 1:
+            rank, world = processes
+            record.place = identity.ProcessRank(rank, world, 0, "jax", record.head["host"])
+            record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
+            self.tell(["place", rank, world, 0, "jax", record.head["host"]])
         if self._probing is not None and died is None:
             self._safely("the probes", self._probing_ends)
         # What is read from devices now must not stand in the counters that the probes read.
@@ -418,13 +391,6 @@ class RunState:
         blocks, steps = self.record.blocks, self.steps
         if blocks:
             blocks[-1] = (blocks[-1][0], steps.at)
-
-    def _place(self, rank: int, world: int) -> None:
-        record = self.record
-        if world > 1:
-            record.place = identity.ProcessRank(rank, world, 0, "jax", record.head["host"])
-            record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
-            self.tell(["place", rank, world, 0, "jax", record.head["host"]])
 
     def _probing_ends(self) -> None:
         probing = self._probing

@@ -7,6 +7,7 @@ process's control group, and those around it, count them.
 from __future__ import annotations
 
 import os
+import sys
 
 TYPE_CHECKING = False
 
@@ -57,6 +58,35 @@ def _counter_files(process: str, root: str) -> list[str]:
         # Inside a container the path may be that of the host, and only the mount's root is there.
         paths += [f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}"]
     return paths
+
+
+def call_in_children(method: Callable[[], None]) -> None:
+    """Call a method in every child that is forked, as long as its object lives."""
+    os.register_at_fork(after_in_child=_weak(method))
+
+
+def call_at_exit(method: Callable[[], None]) -> None:
+    """Call a method when the process ends, as long as its object lives."""
+    import atexit
+
+    at_exit = _weak(method)
+    atexit.register(at_exit)
+    if (module := sys.modules.get("multiprocessing.util")) is not None:
+        # What a fork server starts runs the script before it is a child, and leaves by `os._exit`.
+        own = method.__self__  # type: ignore[attr-defined] # a bound method
+        module.register_after_fork(own, lambda _: module.Finalize(None, at_exit, exitpriority=-1))
+
+
+def _weak(method: Callable[[], None]) -> Callable[[], None]:
+    import weakref
+
+    own = weakref.WeakMethod(method)
+
+    def call() -> None:
+        if (living := own()) is not None:
+            living()
+
+    return call
 
 
 class Terminate:
