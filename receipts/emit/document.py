@@ -88,7 +88,9 @@ def receipt_tree(record: RunRecord) -> dict[str, Any]:
         receipt.setdefault("inputs", {})["files"] = facts.files
     measured = receipt.setdefault("measurement", {})
     if record.steps or record.outcome == "ok":
-        measured["step_flags"] = _flags(record)
+        measured["step_flags"] = {
+            name: [step for step in steps if step < MAX_STEPS] for name, steps in record.flagged().items()
+        }
     if facts.counters:
         measured["path_counters"] = [facts.counters[name] for name in sorted(facts.counters)]
     if record.steps:
@@ -118,13 +120,11 @@ def sources(record: RunRecord) -> dict[str, str]:
         inside = [source for path, source in stated.items() if path.startswith(f"{name}.")]
         if inside:
             usual[f"{name}.*"] = max(sorted(set(inside)), key=inside.count)
-    named = {path: source for path, source in stated.items() if source != usual.get(_map_entries(path), CALLER)}
+    named = {
+        path: source for path, source in stated.items() if source != usual.get(f"{path.partition('.')[0]}.*", CALLER)
+    }
     both = {path: source for path, source in (usual | named).items() if source != CALLER or path not in usual}
     return dict(sorted(both.items())[:MAX_SOURCES])
-
-
-def _map_entries(path: str) -> str:
-    return f"{path.partition('.')[0]}.*"
 
 
 def counted(receipt: dict[str, Any], by: str, journals: list[str], stated: dict[str, str]) -> dict[str, Any]:
@@ -241,11 +241,6 @@ def _state_goodput(record: RunRecord) -> None:
     spent |= {"step": steps, "idle": max(0, whole - steps - sum(spent.values()))}
     for name, nanoseconds in spent.items():
         facts.put(f"measurement.goodput.{name}_seconds", nanoseconds / 1e9, RECORDER)
-
-
-def _flags(record: RunRecord) -> dict[str, list[int]]:
-    flagged = record.flagged()
-    return {name: [step for step in steps if step < MAX_STEPS] for name, steps in flagged.items()}
 
 
 def _state_failure(record: RunRecord) -> None:

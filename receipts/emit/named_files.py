@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-MOST = 16
+MAX_ROWS = 16
 LARGEST = 64 << 20  # bytes of a file that are digested whole
 _AT_ONCE = 4 << 20  # bytes that the start of a run has time for
 _SAMPLES = 16
@@ -80,7 +80,11 @@ class NamedFiles:
         name: `flash` in a folder `flash` chooses what runs.
         """
         absent = self._absent.items()
-        outputs = {option: value for option, value in absent if os.path.exists(value) or _holds(value, out)}
+        outputs = {
+            option: value
+            for option, value in absent
+            if os.path.exists(value) or out.startswith(os.path.abspath(value) + os.sep)
+        }
         outputs |= {option: place for option, place in self._places.items() if place == out}
         for option, value in outputs.items():
             yield {"option": option, "name": within(self._root, value), "kind": "output"}
@@ -98,7 +102,7 @@ class NamedFiles:
         if (option, name) in self._seen:
             return
         self._seen.add((option, name))
-        if len(self.rows) >= MOST:
+        if len(self.rows) >= MAX_ROWS:
             self.over = True
             return
         try:
@@ -137,14 +141,10 @@ class NamedFiles:
         if listed is not None:
             row |= {"sha256": hashlib.sha256(listed.encode("utf-8", "surrogatepass")).hexdigest()}
         self._before.append((row, name, listed))
-        if len(self.rows) < MOST:
+        if len(self.rows) < MAX_ROWS:
             self.rows.append(row)
         else:
             self.over = True
-
-
-def _holds(folder: str, path: str) -> bool:
-    return path.startswith(os.path.abspath(folder) + os.sep)
 
 
 def _state(row: Mapping[str, Any], path: str) -> Any:

@@ -35,7 +35,7 @@ def notebook() -> str | None:
 def checkout(path: str) -> str:
     """The folder that a file's name is relative to: its checkout, or where it is installed, or its package's."""
     folder = os.path.dirname(path)
-    if path.startswith(os.path.realpath(_scripts()) + os.sep):
+    if path.startswith(os.path.realpath(os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin")) + os.sep):
         return folder
     around = [folder]
     while os.path.dirname(around[-1]) != around[-1]:
@@ -122,7 +122,8 @@ def _handed(world: int) -> list[str]:
     number = _spawned()
     if number > world:
         return [f"child {number} of a process with these words"]
-    unchanged = [str(word) for word in sys.argv[1:]] == _tail(len(sys.argv) - 1)
+    own = [str(word) for word in sys.argv[1:]]
+    unchanged = not own or own == [str(word) for word in getattr(sys, "orig_argv", ())][-len(own) :]
     if not number and world == 1 and unchanged and _forked():
         return ["a fork of a process with these words"]
     return []
@@ -142,11 +143,6 @@ def _forked() -> bool:
             return own.read(4096) == parent.read(4096)
     except OSError:
         return False
-
-
-def _tail(count: int) -> list[str]:
-    first = [str(word) for word in getattr(sys, "orig_argv", ())]
-    return first[-count:] if count else []
 
 
 def _runs(named: str | None, main: str) -> bool:
@@ -176,7 +172,3 @@ def _within(few: Sequence[str], many: Sequence[str]) -> bool:
     """Whether words are some of others, in their order."""
     rest = iter(many)
     return all(word in rest for word in few)
-
-
-def _scripts() -> str:
-    return os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
 # Less between two steps is not worth an event of the journal, which holds so many of them.
-LEAST_APART, MOST_APART = 1_000_000, 10_000
+MIN_APART, MAX_APART = 1_000_000, 10_000
 
 
 class RunState:
@@ -262,9 +262,9 @@ class RunState:
 
     def apart(self, spent: int) -> None:
         """Nanoseconds since the last step that are no wall time of the next one: a span's, the recorder's own."""
-        if spent >= LEAST_APART and not self._over:
+        if spent >= MIN_APART and not self._over:
             self.record.apart[self.steps.count] = self.record.apart.get(self.steps.count, 0) + spent
-            if len(self.record.apart) <= MOST_APART:
+            if len(self.record.apart) <= MAX_APART:
                 self.tell(["apart", self.steps.count, spent])
 
     def at_span(self, name: str, begins: bool, spent: int = 0) -> None:

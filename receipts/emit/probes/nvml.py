@@ -98,7 +98,7 @@ def at_end(stated: ProbeOutput) -> None:
     """Take the last reading, and state what the two, or the samples, show."""
     if "first" in stated.kept:
         imported.read_each(stated, _last)
-        _call(stated.kept["library"], "nvmlShutdown")
+        _ask(stated.kept["library"], "nvmlShutdown")
 
 
 def _first(stated: ProbeOutput) -> None:
@@ -182,7 +182,3 @@ def _ask(library: Any, name: str, *given: Any) -> Any:
         return None if call is None else call(*given)
     except Exception:
         return None
-
-
-def _call(library: Any, name: str) -> None:
-    _ask(library, name)
