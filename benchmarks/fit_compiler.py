@@ -19,6 +19,7 @@ another decoder than today's is told apart by its digest and left out.
 from __future__ import annotations
 
 import argparse
+import ast
 import hashlib
 import json
 import os
@@ -51,14 +52,28 @@ NEAR, NEAR_SHARE, RIGHT_SHARE = 0.15, 0.90, 0.95
 SOURCES = ("blocks.py", "mixers.py", "parameters.py", "step.py")
 # Shapes with the blocks of NAM56R, by the beginning of their names.
 HYBRID_BLOCKS = ("nam-", "sparse-", "latent-", "mimo-", "matrix-rnn-", "hybrid-", "recurrent-")
-IMPORT = re.compile(rb"^(?:from|import) .*\n", re.MULTILINE)
 
 
 def decoder_digest() -> str:
-    """SHA-256 over the decoder's sources, without the imports: where a module stands changes no program."""
-    folder = HERE.parent / "receipts" / "estimate" / "aot"
-    code = b"".join(IMPORT.sub(b"", (folder / name).read_bytes()) for name in SOURCES)
-    return hashlib.sha256(code).hexdigest()
+    """SHA-256 over the decoder's code, without imports and docstrings: where a module stands changes no program."""
+    folder = HERE.parent / "receipts" / "plugins" / "aot"
+    return hashlib.sha256("".join(_code(folder / name) for name in SOURCES).encode()).hexdigest()
+
+
+def _code(path: Path) -> str:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
+            body = [item for item in node.body if not isinstance(item, ast.Import | ast.ImportFrom)]
+            first = body[0] if body else None
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
+                body = body[1:]
+            node.body = body or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def plan_digest(tree: dict[str, Any]) -> str:

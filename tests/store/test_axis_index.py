@@ -406,7 +406,7 @@ def test_what_was_read_under_another_catalogue_is_read_again_and_leaves_nothing_
 ) -> None:
     one, other = put(store), put(store, numerics__learning_rate=99)
     before, counted = rows(store), counts(store)
-    monkeypatch.setattr(catalogue, "VERSION", catalogue.CATALOGUE_VERSION + 1)
+    monkeypatch.setattr(catalogue, "CATALOGUE_VERSION", catalogue.CATALOGUE_VERSION + 1)
     for cached in (catalogue._catalogue, catalogue.edition):
         cached.cache_clear()
     try:

@@ -199,7 +199,7 @@ def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch
     assert "Runs 11 receipts" in headline("/runs")
     assert "Runs 2 receipts" in headline("/runs?outcome=oom")
     assert "no receipt meets these conditions" in headline("/runs?q=chips>=9999")
-    for page in ("runs", "failures"):
+    for page in ("runs", "inbox"):
         monkeypatch.setattr(f"receipts.plugins.serve.{page}.ROWS", 1)
     assert "1 of 11 receipts" in headline("/runs")
     assert "1 of the receipts that meet these conditions" in headline("/runs?outcome=oom")
