@@ -64,14 +64,8 @@ def _code(path: Path) -> str:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-            body = [item for item in node.body if not isinstance(item, ast.Import | ast.ImportFrom)]
-            first = body[0] if body else None
-            if (
-                isinstance(first, ast.Expr)
-                and isinstance(first.value, ast.Constant)
-                and isinstance(first.value.value, str)
-            ):
-                body = body[1:]
+            code = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+            body = [item for item in code if not isinstance(item, ast.Import | ast.ImportFrom)]
             node.body = body or [ast.Pass()]
     return ast.unparse(tree)
 
