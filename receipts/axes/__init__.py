@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from receipts.axes.difference import Change, Difference, Member, Unknown, difference, difference_under, same_context
+from receipts.axes.difference import Difference, Unknown, difference, difference_under, same_context
 from receipts.axes.effective import (
     OFF,
     UNSET,
+    Change,
+    Member,
     axis_leaves,
     axis_named,
     axis_of,

@@ -20,6 +20,8 @@ from receipts.axes.effective import (
     OFF,
     OPEN_MAPS,
     UNSET,
+    Change,
+    Member,
     axis_leaves,
     axis_of,
     canonical,
@@ -113,23 +115,6 @@ class Held:
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One leaf of an axis with both values; None where a side does not state it."""
-
-    path: str
-    a: Any
-    b: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An axis whose stated values differ, with each member that differs."""
-
-    axis: str
-    members: tuple[Member, ...]
 
 
 @dataclass(frozen=True, slots=True)

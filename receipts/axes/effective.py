@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +41,23 @@ _SEEN: Final = (*(f"path.witnessed.{name}" for name in Witnessed.model_fields), 
 def is_off(value: Value) -> bool:
     """Whether a feature of that effective value does not act; None is not known to."""
     return value in (OFF, UNSET, "none", "0", "false", 0, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One leaf of an axis with both values; None where a side does not state it."""
+
+    path: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An axis whose stated values differ, with each member that differs."""
+
+    axis: str
+    members: tuple[Member, ...]
 
 
 class AxisLeaf(NamedTuple):

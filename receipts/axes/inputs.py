@@ -14,14 +14,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.catalogue import LENGTH, TOPOLOGY, Bookkeeping, leaves_by_name
-from receipts.axes.effective import OFF, canonical, one_form
+from receipts.axes.effective import OFF, Change, Member, canonical, one_form
 from receipts.emit.launch_line import launcher_role, parse
 from receipts.emit.launch_values import THEN, is_number, key_of, normal, text_of
 from receipts.emit.secrets import HIDDEN
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
-    from receipts.axes.difference import Change, Member
     from receipts.receipt.document import InputFile, Inputs
 
 PREFIX: Final = "inputs."

@@ -293,14 +293,15 @@ KILLED = """
 import os, signal, sys
 from receipts.store import schema
 from receipts.store.address import address
-from receipts.store.sql import guards
+from receipts.store.sql import postgres, sqlite
 
 def some(statements):
     yield next(statements)
     os.kill(os.getpid(), signal.SIGKILL)
 
-for name in ("sqlite_triggers", "postgres_triggers"):
-    setattr(guards, name, lambda every=getattr(guards, name): some(every()))
+for engine in (sqlite, postgres):
+    name = f"{engine.__name__.rpartition('.')[2]}_triggers"
+    setattr(engine, name, lambda every=getattr(engine, name): some(every()))
 schema.upgrade(address(sys.argv[1]))
 """
 

@@ -26,7 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from receipts.store.sql import guards
+from receipts.store.sql.guards import function_bodies, postgres_triggers, triggers_by_name
 from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class Postgres:
 
     def create_triggers(self, connection: Connection) -> None:
         """Create the triggers of all tables."""
-        for statement in guards.postgres_triggers():
+        for statement in postgres_triggers():
             connection.execute(text(statement))
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
@@ -202,11 +202,11 @@ class Postgres:
             "WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND relnamespace = current_schema()::regnamespace"
         )
         there = {name: rest for name, *rest in connection.execute(text(query))}
-        every = list(guards.postgres_triggers())
-        bodies = guards.function_bodies(every)
+        every = list(postgres_triggers())
+        bodies = function_bodies(every)
         return {
             name
-            for name, wanted_text in guards.triggers_by_name(every).items()
+            for name, wanted_text in triggers_by_name(every).items()
             # PostgreSQL writes the events of a trigger in an order of its own.
             if name not in there
             or sorted(there[name][0].split()) != sorted(wanted_text.split())

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, Integer, String, Table
 from sqlalchemy import table as sqlalchemy_table
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from receipts.store.sql import guards
+from receipts.store.sql.guards import sqlite_triggers, triggers_by_name
 from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run, run_each
 
 if TYPE_CHECKING:
@@ -154,16 +154,14 @@ class Sqlite:
 
     def create_triggers(self, connection: Connection) -> None:
         """Create the triggers of all tables."""
-        for statement in guards.sqlite_triggers():
+        for statement in sqlite_triggers():
             connection.exec_driver_sql(statement)
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, or are not what the DDL makes."""
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
         there: dict[str, str] = {row.name: row.sql for row in connection.exec_driver_sql(query)}
-        return {
-            name for name, text in guards.triggers_by_name(guards.sqlite_triggers()).items() if there.get(name) != text
-        }
+        return {name for name, text in triggers_by_name(sqlite_triggers()).items() if there.get(name) != text}
 
     def damage(self, connection: Connection) -> Iterator[str]:
         """What the engine finds wrong in its own files, in sentences."""
