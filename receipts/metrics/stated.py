@@ -74,17 +74,18 @@ class Numbers:
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
+        self._stated: dict[str, Interval | None] = {}
 
     def __repr__(self) -> str:
         return f"Numbers({self._launch!r})"
 
     def stated(self, path: str) -> Interval | None:
         """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
-        value = self._launch.stated.get(path)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        text = self._launch.stated.get(f"{path}_stated")
-        return Interval.around(float(value), half_of(float(value), text))
+        if path not in self._stated:
+            value, text = self._launch.stated.get(path), self._launch.stated.get(f"{path}_stated")
+            number = None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
+            self._stated[path] = None if number is None else Interval.around(number, half_of(number, text))
+        return self._stated[path]
 
     def stated_loosely(self, path: str) -> Interval | None:
         """As `stated`, but a number without source text may have been rounded to its last digit that is not zero."""
