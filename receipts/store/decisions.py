@@ -227,7 +227,7 @@ class IntervalEvents(NamedTuple):
     """What was said from one moment to another, the latter left out, in the order in which it was said.
 
     ``before`` is the last status that each claim had when the stretch began. Of the receipts that were superseded, the
-    first `MOST` are listed and all are counted.
+    first few are listed and all are counted.
     """
 
     decisions: tuple[Decision, ...]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "RECEIPTS_EVIDENCE"
 LIMIT: Final = "RECEIPTS_EVIDENCE_LIMIT"
-MOST_BYTES: Final = 1 << 30  # of one file, unpacked
+MAX_KEPT_BYTES: Final = 1 << 30  # of one file, unpacked
 _BLOCK: Final = 1 << 20
 _IN_MEMORY: Final = 1 << 23  # of a packed file that comes from an object store
 _NAME: Final = re.compile(r"(?P<digest>[0-9a-f]{64})\.gz")
@@ -55,8 +55,8 @@ class KeptFiles:
 
     def put(self, file: Path) -> str:
         """Keep a file; its digest. The same bytes are kept once. Raises UsageError for one that is too large."""
-        if file.stat().st_size > MOST_BYTES:
-            raise UsageError(f"{file}: {file.stat().st_size:,} bytes, and {MOST_BYTES:,} are the most that is kept")
+        if file.stat().st_size > MAX_KEPT_BYTES:
+            raise UsageError(f"{file}: {file.stat().st_size:,} bytes, and {MAX_KEPT_BYTES:,} are the most that is kept")
         with _scratch() as packed:
             digest = _pack(file, packed)
             if digest not in self.held([digest]):
@@ -258,7 +258,7 @@ def _copy(source: gzip.GzipFile, target: IO[bytes], digest: str) -> None:
     for block in iter(lambda: source.read(_BLOCK), b""):
         whole.update(block)
         size += target.write(block)
-        if size > MOST_BYTES:
-            raise StoreError(f"the kept file {digest[:12]} unpacks to more than {MOST_BYTES:,} bytes")
+        if size > MAX_KEPT_BYTES:
+            raise StoreError(f"the kept file {digest[:12]} unpacks to more than {MAX_KEPT_BYTES:,} bytes")
     if whole.hexdigest() != digest:
         raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")

@@ -1,9 +1,9 @@
 """Seals: Merkle roots over the rows that came since the last one, to find a row changed or taken away since.
 
-No row carries a chain, which would make writers wait for each other. A seal holds at most `MOST` rows, so that nobody
-waits long for the one who writes it. The last seal of a run is over the seals themselves: a person who keeps its root
-somewhere else can tell that none of those before it was rewritten. A purge leaves the digest of each sealed row that
-it erases (`erased`), so that the seal still holds; no number is given again, on either engine.
+No row carries a chain, which would make writers wait for each other. A seal holds at most `MAX_ROWS` rows, so that
+nobody waits long for the one who writes it. The last seal of a run is over the seals themselves: a person who keeps its
+root somewhere else can tell that none of those before it was rewritten. A purge leaves the digest of each sealed row
+that it erases (`erased`), so that the seal still holds; no number is given again, on either engine.
 
 A seal holds a row's content by names that mean the same in every store, never by this store's numbers. A leaf is the
 RFC 6962 digest over a JSON array: the table's name, then the row's values in a fixed order; times are ISO 8601 in UTC
@@ -123,9 +123,9 @@ def _plain(value: Any) -> Any:
     return value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
 
 
-MOST: Final = 10_000  # rows: some two seconds, for which other writers wait
+MAX_ROWS: Final = 10_000  # rows: some two seconds, for which other writers wait
 _ITSELF: Final = "seals"
-_SHOWN: Final = 5  # numbers of a gap
+_MAX_SHOWN: Final = 5  # numbers of a gap
 
 
 class Seal(NamedTuple):
@@ -159,7 +159,7 @@ class SealRows(NamedTuple):
         return len(self.leaves) == self.seal.held and self.root == self.seal.root
 
 
-def seal(connection: Connection, at: datetime, most: int = MOST) -> list[Seal]:
+def seal(connection: Connection, at: datetime, most: int = MAX_ROWS) -> list[Seal]:
     """Seal what no seal holds yet, at most so many rows a table; gives the seals written, none where all is sealed.
 
     On PostgreSQL a number may be given before another and its row be seen after it: whoever writes rows holds the
@@ -264,5 +264,5 @@ def _gap(connection: Connection, what: str) -> Gap:
     count, first = 0, list[int]()
     for before, after in pairwise(sorted(known)):
         count += after - before - 1
-        first += range(before + 1, min(after, before + 1 + _SHOWN - len(first)))
+        first += range(before + 1, min(after, before + 1 + _MAX_SHOWN - len(first)))
     return Gap(count, tuple(first))

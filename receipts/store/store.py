@@ -257,7 +257,7 @@ class Store(Repository):
             some = self.database.write(lambda connection: seal_module.seal(connection, datetime.now(UTC)), alone=True)
             sealed += some
             # What comes while this is written is for the next one: who waited for silence might wait for ever.
-            more = any(item.held >= seal_module.MOST for item in some)
+            more = any(item.held >= seal_module.MAX_ROWS for item in some)
         return sealed
 
 

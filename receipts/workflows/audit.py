@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 RESTORE: Final = "restore a backup: receipts restore FILE"
-SHOWN: Final = 5
+MAX_SHOWN: Final = 5
 Kind = Literal[
     "schema", "document", "column", "verdict", "reference", "tombstone", "seal", "gap", "index", "unreadable"
 ]
@@ -97,7 +97,7 @@ def _broken(inspection: Inspection, item: SealRows) -> str:
     one = item.seal
     if len(item.leaves) < one.held:
         gone = inspection.missing(item)
-        shown = ", ".join(str(number) for number in gone[:SHOWN]) + (", …" if len(gone) > SHOWN else "")
+        shown = ", ".join(str(number) for number in gone[:MAX_SHOWN]) + (", …" if len(gone) > MAX_SHOWN else "")
         what = f"{one.held - len(item.leaves)} of {one.held} rows were taken away without a tombstone"
         return f"{what}; there is none of number {shown}" if gone else what
     if len(item.leaves) > one.held:
@@ -178,8 +178,8 @@ class Indexed:
 
 
 def _counted_names(items: Sequence[str]) -> str:
-    more = f" and {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
-    return f"{len(items):,} ({', '.join(items[:SHOWN])}{more})"
+    more = f" and {len(items) - MAX_SHOWN:,} more" if len(items) > MAX_SHOWN else ""
+    return f"{len(items):,} ({', '.join(items[:MAX_SHOWN])}{more})"
 
 
 def receipt_faults(

@@ -34,7 +34,7 @@ from receipts.workflows.submit import Submission
 if TYPE_CHECKING:
     from receipts.workflows.submit import Signers
 
-_MOST: Final = 64 * 1024 * 1024  # bytes of an answer
+_MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes of an answer
 TOKEN: Final = "RECEIPTS_TOKEN"
 PATIENCE: Final = 30.0  # seconds for one answer
 ATTEMPTS: Final = 4  # where the server asks to wait, or is not there
@@ -119,7 +119,7 @@ class RemoteServer:
                     body.seek(0)
                 self._connection.request(method, target, body, headers)
                 response = self._connection.getresponse()
-                raw = read_bounded(response, _MOST)
+                raw = read_bounded(response, _MAX_ANSWER)
             except (OSError, http.client.HTTPException) as error:
                 self._connection.close()
                 if last:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VARIABLE = "RECEIPTS_SPOOL"
 SUFFIX = ".receipt"
 REFUSED = "refused"
-_MOST = 20 * 1024 * 1024  # bytes of a document with its header
+_MAX_DOCUMENT = 20 * 1024 * 1024  # bytes of a document with its header
 T = TypeVar("T")
 Submit = Callable[[Iterable[Document]], Iterator["Submission"]]
 
@@ -177,7 +177,7 @@ def _files(where: Path) -> list[Path]:
 def _read(file: Path) -> tuple[SpooledDocument, bytes] | None:
     """A file of the spool; None where it is gone, because another has flushed it, or is not whole."""
     try:
-        head, _, raw = read_small(file, _MOST).partition(b"\n")
+        head, _, raw = read_small(file, _MAX_DOCUMENT).partition(b"\n")
     except OSError:
         return None
     try:

@@ -150,7 +150,7 @@ def refusal(envelope: Envelope, lane: str, keys: Mapping[str, TrustedKey], at: d
 
 # A transaction's cost is one wait for the disk; a hundred receipts share it.
 BATCH: Final = 100
-MOST_BYTES: Final = 16 * 1024 * 1024  # of a batch's documents, held at once; a larger one is its own batch
+MAX_BYTES: Final = 16 * 1024 * 1024  # of a batch's documents, held at once; a larger one is its own batch
 
 Batch = list[Submission]
 
@@ -161,7 +161,7 @@ def batches(documents: Iterable[Item]) -> Iterator[list[Item]]:
     held = 0
     for item in documents:
         size = _size(item)
-        if batch and (len(batch) == BATCH or held + size > MOST_BYTES):
+        if batch and (len(batch) == BATCH or held + size > MAX_BYTES):
             yield batch
             batch, held = [], 0
         batch.append(item)

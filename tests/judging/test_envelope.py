@@ -9,7 +9,7 @@ import pytest
 import rule_cases
 from receipts.axes.shape import ShapeKey, shape_key
 from receipts.judging.facts import COUNTED, Facts, ReachedShape, ceiling_grade, shape_standing
-from receipts.store.query.facts import MOST_COUNTED
+from receipts.store.query.facts import MAX_COUNTED
 
 NEVER = "unknown: no shape of this lane was sustained by two launches of this model and layout"
 CEILING = ReachedShape(chips=8, sequence_length=4096, micro_batch=4, depth=52, launches=2)
@@ -94,7 +94,7 @@ def test_beyond_it_the_nearest_ceiling_is_named() -> None:
 
 
 def test_no_more_is_counted_than_the_store_counts() -> None:
-    assert COUNTED == MOST_COUNTED
+    assert COUNTED == MAX_COUNTED
 
 
 def test_a_target_is_held_by_what_any_layout_sustained_at_its_own_chips_in_whatever_micro_batches() -> None:

@@ -289,13 +289,13 @@ def test_a_launch_and_its_witness_find_each_other_in_whatever_order_they_come(st
 
 def test_of_many_witnesses_the_newest_are_read(store: Store) -> None:
     one = measured()
-    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(facts.MOST_RELATED + 3)))
+    put(store, one, *(profiled(**{"run.launch": f"profile {at:02}"}) for at in range(facts.MAX_RELATED + 3)))
     names = {"id": parsed(one).id, "launch": "measured"}
     with store.database.reading() as connection:
         rows = facts.WITNESSES.all(connection, names)
     launches = [store.entry(row[0]).launch for row in rows]
-    assert launches == [f"profile {at:02}" for at in reversed(range(3, facts.MOST_RELATED + 3))]
-    assert len(store.query.facts(parsed(one)).witnesses) == facts.MOST_RELATED
+    assert launches == [f"profile {at:02}" for at in reversed(range(3, facts.MAX_RELATED + 3))]
+    assert len(store.query.facts(parsed(one)).witnesses) == facts.MAX_RELATED
 
 
 def test_witnesses_are_looked_up_by_index_on_both_engines(store: Store) -> None:

@@ -112,7 +112,7 @@ def test_one_axis_may_have_a_value_that_neither_side_has_where_that_is_asked_for
 
 
 def test_beyond_a_dozen_axes_what_is_joined_to_an_end_is_found(store: Store) -> None:
-    names = [f"F{number:02d}" for number in range(between.MOST_AT_ONCE + 2)]
+    names = [f"F{number:02d}" for number in range(between.MAX_AT_ONCE + 2)]
 
     def flags(moved: Collection[str]) -> dict[str, Any]:
         return {"complete": True, **{name: "1" if name in moved else "0" for name in names}}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # What Hive escapes in the name of a folder, and with it Spark; every reader of such folders reads it back.
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{}\[\]^]")
-_LONGEST: Final = 200
+_MAX_NAME: Final = 200
 _NOWHERE: Final = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -53,9 +53,9 @@ def week(at: datetime) -> str:
 def _safe(name: str) -> str:
     """A lane may be called anything; a folder's name has 255 bytes."""
     safe = _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", name) or _NOWHERE
-    if len(safe.encode()) <= _LONGEST:
+    if len(safe.encode()) <= _MAX_NAME:
         return safe
-    cut = safe.encode()[: _LONGEST - 9].decode(errors="ignore")
+    cut = safe.encode()[: _MAX_NAME - 9].decode(errors="ignore")
     return f"{re.sub('%.?$', '', cut)}~{sha256(name.encode()).hexdigest()[:8]}"
 
 

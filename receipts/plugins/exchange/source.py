@@ -19,7 +19,7 @@ from receipts.plugins.exchange.export import ABOUT
 from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Dataset, Kind, Row, datasets
 
 _CHUNK: Final = 250
-_MOST_LINE: Final = 64 * 2**20  # a document of 16 MiB as a JSON text, with its verdict
+_MAX_LINE: Final = 64 * 2**20  # a document of 16 MiB as a JSON text, with its verdict
 _MADE: Final = "write it again with: receipts export"
 Part = tuple[str, list[Row]]
 
@@ -224,7 +224,7 @@ def _counted(place: Path, stated: Mapping[str, int]) -> Iterator[Part]:
 
 def _lines(place: Path) -> Iterator[Part]:
     with place.open("rb") as stream:
-        numbered = enumerate(iter(lambda: stream.readline(_MOST_LINE), b""), 1)
+        numbered = enumerate(iter(lambda: stream.readline(_MAX_LINE), b""), 1)
         next(numbered)
         name, rows, reached = "", list[Row](), 0
         for number, text in numbered:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from receipts.base.errors import ConflictError, InputError, NotFound, ReceiptsError, Several, StoreError, UsageError
 from receipts.emit.secrets import redact
 from receipts.receipt.load import MAX_BYTES
-from receipts.store.evidence import MOST_BYTES
+from receipts.store.evidence import MAX_KEPT_BYTES
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -97,7 +97,7 @@ class Limits:
 
     body: int = MAX_BYTES
     toml: int = 1 << 18  # its parser is slow
-    evidence: int = MOST_BYTES
+    evidence: int = MAX_KEPT_BYTES
     rate: str = "1000/second"
     failures: str = "20/minute"
     comparisons: int = 4  # at once

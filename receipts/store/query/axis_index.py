@@ -29,8 +29,8 @@ from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import axes, axis_values, configurations, placements, receipts
 
 # Configurations of one axis, and launches of one configuration, that are looked at, the newest.
-MOST_VALUES: Final = 20
-MOST_LAUNCHES: Final = 20
+MAX_VALUES: Final = 20
+MAX_LAUNCHES: Final = 20
 
 
 class Neighbour(NamedTuple):
@@ -38,7 +38,7 @@ class Neighbour(NamedTuple):
 
     The newest within a session's reach of the receipt, else the newest.
 
-    `launches` is how many of that outcome are among its newest `MOST_LAUNCHES`; `configuration` is its number.
+    `launches` is how many of that outcome are among its newest `MAX_LAUNCHES`; `configuration` is its number.
     """
 
     axis: str
@@ -67,7 +67,7 @@ _LAUNCHES: Final = Lookup(
 
 
 def neighbours(
-    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None = None, limit: int = MOST_VALUES
+    connection: Connection, parsed: Parsed, of: Configuration, axis: str | None = None, limit: int = MAX_VALUES
 ) -> list[Neighbour]:
     """Launches of a receipt's kind that may differ from it in one axis, or in this one, newest first by axis.
 
@@ -98,7 +98,7 @@ def launches(
     newest: dict[tuple[int, str], list[tuple[bool, int]]] = {}
     keys = ((number,) for number in of)
     moment = near.timestamp() if near is not None else 0.0
-    for number, at, seq, has_kind, outcome, launch in _LAUNCHES.read(connection, keys, MOST_LAUNCHES):
+    for number, at, seq, has_kind, outcome, launch in _LAUNCHES.read(connection, keys, MAX_LAUNCHES):
         if has_kind == kind and launch != but:
             far = near is not None and abs(at / 1e6 - moment) > APART
             newest.setdefault((number, outcome), []).append((far, seq))
@@ -201,8 +201,8 @@ def holds_all(connection: Connection) -> bool:
     return bool(whole) and {edition_of(end) for end in (first, last) if end is not None} <= {edition()}
 
 
-MOST_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
-MOST_MIXTURES: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
+MAX_AT_ONCE: Final = 12  # axes up to which every mixture is asked for
+MAX_MIXTURES: Final = 20_000  # mixtures that are asked for beyond that, layer by layer from both ends
 MAX_DETOURS: Final = 8  # configurations that have an axis as neither side has it, the newest
 
 
@@ -236,13 +236,13 @@ def mixtures(
 ) -> list[Between]:
     """Stored configurations that have some of the differing axes as ``b`` and the others as ``a``, but for these two.
 
-    Every one of them for `MOST_AT_ONCE` axes and fewer; beyond, those that a row of stored ones joins to either side.
+    Every one of them for `MAX_AT_ONCE` axes and fewer; beyond, those that a row of stored ones joins to either side.
     ``beyond``: those instead that have one of the axes as neither side has it.
     """
     ordered = sorted(differing)
     if beyond:
         between = _detours(connection, a, b, ordered)
-    elif len(ordered) <= MOST_AT_ONCE:
+    elif len(ordered) <= MAX_AT_ONCE:
         between = _held(connection, a, b, (one for one in _subsets(ordered) if 0 < len(one) < len(ordered)))
     else:
         between = _layered(connection, a, b, ordered)
@@ -252,7 +252,7 @@ def mixtures(
 def _detours(
     connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
 ) -> dict[int, Configuration]:
-    """At most `MOST_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes."""
+    """At most `MAX_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes."""
     mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
     like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MAX_DETOURS))
     known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
@@ -287,7 +287,7 @@ def _layered(
     every, configurations = frozenset(ordered), dict[int, Configuration]()
     seen: set[frozenset[str]] = {frozenset(), every}
     layers = {True: {frozenset[str]()}, False: {every}}
-    while any(layers.values()) and len(seen) < MOST_MIXTURES:
+    while any(layers.values()) and len(seen) < MAX_MIXTURES:
         for forward, layer in layers.items():
             further = {item for one in layer for item in _further(a, one, every, forward=forward)} - seen
             seen |= further

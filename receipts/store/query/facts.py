@@ -43,7 +43,7 @@ from receipts.store.tables import axis_values, documents, placements, receipts, 
 
 Relation = Literal["witnesses", "failures", "resumed", "at_once"]
 # Related documents that are read for one receipt, the newest: each is parsed.
-MOST_RELATED: Final = 20
+MAX_RELATED: Final = 20
 _OWN: Final = receipts.alias("own")
 
 
@@ -62,7 +62,7 @@ def _related_documents(*conditions: ColumnElement[bool]) -> SqlStatement:
         .select_from(newest)
         .join(receipts, receipts.c.seq == newest.c.seq)
         .join(documents, documents.c.receipt == newest.c.seq)
-        .where(newest.c.place <= MOST_RELATED)
+        .where(newest.c.place <= MAX_RELATED)
         .order_by(newest.c.seq.desc())
     )
 
@@ -108,9 +108,9 @@ FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
 Once = Callable[[object, Callable[[], Any]], Any]  # what `Database.once` is
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.
-MOST_COUNTED: Final = 10
+MAX_COUNTED: Final = 10
 # The newest launches of a context that are looked at: configurations repeat, and two values of a leaf are enough.
-MOST_OF_CONTEXT: Final = 1000
+MAX_OF_CONTEXT: Final = 1000
 _OF_CONTEXT: Final = Lookup(
     [receipts.c.context],
     [placements.c.configuration],
@@ -256,7 +256,7 @@ def _launches_of(shape: Any) -> ScalarSelect[int]:
     """How many launches had a shape, up to a limit."""
     twin = receipts.alias("twin")
     alike = select(literal(1)).where(*(twin.c[name] == shape.c[name] for name in SIZE), *counted(twin))
-    few = alike.limit(MOST_COUNTED).correlate(shape).subquery()
+    few = alike.limit(MAX_COUNTED).correlate(shape).subquery()
     return select(func.count()).select_from(few).scalar_subquery()
 
 
@@ -309,7 +309,7 @@ def of_geometry(connection: Connection, lane: str, geometry: int) -> tuple[Reach
 
 def varied(connection: Connection, context: str) -> frozenset[str]:
     """Axis leaves that the newest launches of a context state with two values."""
-    numbers = set(_OF_CONTEXT.read(connection, [(safe(context),)], MOST_OF_CONTEXT))
+    numbers = set(_OF_CONTEXT.read(connection, [(safe(context),)], MAX_OF_CONTEXT))
     held = list(values_of(connection, (number for (number,) in sorted(numbers))).values())
     none = frozenset[int]()
     # What every configuration has does not vary.

@@ -16,7 +16,7 @@ from receipts.store.sql import engine_of
 from receipts.store.tables import pins, placements, purges, receipts
 
 _HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
-SHOWN: Final = 5
+MAX_SHOWN: Final = 5
 NEWEST: Final = 1000  # launches among whose labels a mistyped one is looked for
 
 
@@ -75,8 +75,8 @@ def _of_one_configuration(connection: Connection, ids: Sequence[str]) -> str | N
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return ", ".join(names[:MAX_SHOWN]) + more
 
 
 def _pinned(connection: Connection, name: str) -> str:
@@ -127,7 +127,9 @@ def _by_id(connection: Connection, beginning: str) -> list[str]:
     if len(beginning) == 64:
         query = select(column).where(column == beginning)
     else:
-        query = select(column).where(column >= beginning, column < beginning + "g").order_by(column).limit(SHOWN + 1)
+        query = (
+            select(column).where(column >= beginning, column < beginning + "g").order_by(column).limit(MAX_SHOWN + 1)
+        )
     return list(connection.execute(query).scalars())
 
 

@@ -30,7 +30,7 @@ from receipts.store.tables import axis_values, receipts
 # Columns that have an index of their own.
 INDEXED_NAMES: Final = ("id", "launch", "label", "actor", "supersedes", "witness_for", "host", "context", "revision")
 _TIMES: Final = ("started", "finished", "submitted_at")
-_LARGEST: Final = 2**63 - 1  # that a column holds
+_MAX_INTEGER: Final = 2**63 - 1  # that a column holds
 _LAST: Final = "\U0010ffff"
 _PATTERN: Final = re.compile(r"[*?\[]")
 _PROMOTED: Final = {
@@ -130,7 +130,7 @@ def typed(column: str, item: Condition) -> Any:
     if value is None or isnan(value) or (kind is int and not value.is_integer()):
         what, such = ("fraction", "0.3") if column == "mfu" else ("whole number" if kind is int else "number", "8")
         raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}{such}")
-    return max(-_LARGEST, min(int(value), _LARGEST)) if kind is int else value
+    return max(-_MAX_INTEGER, min(int(value), _MAX_INTEGER)) if kind is int else value
 
 
 def _refuse_surrogates(text: str) -> None:
@@ -156,7 +156,7 @@ def _moment(item: Condition) -> datetime:
 # Columns whose every value an axis has in the same words.
 _NUMBERS: Final = ("chips", "sequence_length", "micro_batch", "global_batch", "depth")
 # More values than that in one statement cost more than reading what is asked for.
-_MOST_VALUES: Final = 1000
+_MAX_VALUES: Final = 1000
 # Leaves of an entry of an open map, which only documents hold.
 _INNER: Final = (".value", ".version", ".before_runtime", ".editable")
 
@@ -217,7 +217,7 @@ def axis_term(connection: Connection, path: str, item: Condition) -> AxisTerm | 
         values, has = _values(connection, of_leaf, path, None), not has
     else:
         values = _values(connection, of_leaf, path, item if has else item._replace(operator="="))
-    return AxisTerm(values, has) if len(values) <= _MOST_VALUES else None
+    return AxisTerm(values, has) if len(values) <= _MAX_VALUES else None
 
 
 def _values(connection: Connection, axis: str, path: str, item: Condition | None) -> frozenset[int]:
