@@ -4,7 +4,7 @@ Configuration printed as indented text: YAML of NeMo and Megatron-Bridge, and Br
 scalars and lists of scalars are read, by indentation: a log's dump is prefixed, cut and interleaved, so that a
 whole-document parser would lose all of it over one foreign line.
 
-Megatron's arguments as leaves of the receipt, by the rules that its recorder has too: `receipts.emit.megatron`.
+Megatron's arguments as leaves of the receipt, by the rules that its recorder has too: `receipts.emit.megatron_rules`.
 """
 
 from __future__ import annotations

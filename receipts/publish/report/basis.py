@@ -1,6 +1,6 @@
 """What a report was computed from, as Parquet: every receipt that it looked at, and every comparison that it made.
 
-Both follow the schema of an export (`receipts.workflows.export`): the same names, types and metadata, and a receipt's
+Both follow the schema of an export (`receipts.workflows.datasets`): the same names, types and metadata, and a receipt's
 id leads from either to `report.json`, and from there to the page. The same store, ``as of`` and rules give the same
 bytes, as long as the version of pyarrow, which signs its files, is the same.
 """

@@ -1,0 +1,1 @@
+"""A producer of the tests' own, so that the kernel's tests of ingesting need no folder of `receipts.readers`."""
