@@ -106,6 +106,7 @@ def verdict_schema() -> Schema:
     for name, says in (
         ("envelope", "Where the shape of each side lies in the lane's envelope."),
         ("reproduced", "By side, who else came to its value: launches, other hosts, other actors."),
+        ("gate", "What --require asked of B, its answer (holds, fails, open), and why."),
     ):
         definitions["Comparison"]["properties"][name] = {"type": "object", "description": says}
     says = "The command that would decide an inconclusive pair."

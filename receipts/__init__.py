@@ -61,9 +61,8 @@ def lazy(package: str, places: dict[str, str]) -> tuple[object, object]:
 __getattr__, __dir__ = lazy(
     __name__,
     {
-        "receipts.api.answer": "Receipts",
         "receipts.api.comparison": "Comparison",
-        "receipts.api.receipt": "Check Receipt check load",
+        "receipts.api.receipt": "Check Receipt Receipts check load",
         "receipts.api.store": "Store compare open",
     },
 )

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from receipts.api.answer import Receipts as Receipts
 from receipts.api.comparison import Comparison as Comparison
 from receipts.api.receipt import Check as Check
 from receipts.api.receipt import Receipt as Receipt
+from receipts.api.receipt import Receipts as Receipts
 from receipts.api.receipt import check as check
 from receipts.api.receipt import load as load
 from receipts.api.store import Store as Store

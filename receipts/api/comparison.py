@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
@@ -12,8 +12,7 @@ from receipts import metrics
 from receipts.api.answer import Answer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from receipts.api.session import Session
     from receipts.axes.lane import Grade
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import Comparison as Verdict
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
     from receipts.questions.corroboration import Reproduced
+    from receipts.questions.gate import Gate, Required
     from receipts.questions.sides import Asked, Join
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -41,6 +41,16 @@ class Comparison(Answer):
     decided: Sequence[Decision]
     rules: RuleSet
     reproduced: Mapping[str, Reproduced]
+    gates: list[tuple[str, Gate]] = field(default_factory=list)  # what was required, at most one
+
+    def require(self, wanted: Required, *, any_standing: bool = False) -> Gate:
+        """Hold the comparison against what is required of B: its exit code is that of the gate from then on."""
+        from receipts.questions.gate import required
+
+        gate = required(self.verdict, wanted.kind, wanted.margin, any_standing=any_standing)
+        margin = f"={100 * wanted.margin:g}%" if wanted.margin is not None else ""
+        self.gates[:] = [(f"{wanted.kind}{margin}", gate)]
+        return gate
 
     @property
     def status(self) -> str:
@@ -54,8 +64,22 @@ class Comparison(Answer):
 
     @property
     def exit_code(self) -> int:
-        """0 accepted, 1 rejected, 3 inconclusive."""
-        return self.verdict.exit_code
+        """0 accepted, 1 rejected, 3 inconclusive; of a gate 0 it holds, 1 it does not, 3 not enough to say."""
+        return self.gates[0][1].exit_code if self.gates else self.verdict.exit_code
+
+    @property
+    def always(self) -> Sequence[str]:  # type: ignore[override]  # it follows from the gate
+        """What explains the exit code of a gate."""
+        return [f"--require {name}: {gate.why}" for name, gate in self.gates]
+
+    @cached_property
+    def notes(self) -> Sequence[str]:  # type: ignore[override]  # it follows from both sides
+        """What a cold cache costs beside a warm one; of compile_seconds any longer compile."""
+        from receipts.questions.regime import payback
+
+        answer = payback(*(side.judged[0].case.launch for side in (self.sides.side_a, self.sides.side_b)))
+        own = answer is not None and (answer.of_caches or self.verdict.metric == "compile_seconds")
+        return (str(answer),) if own else ()
 
     @property
     def ratio(self) -> float | None:
@@ -120,9 +144,27 @@ class Comparison(Answer):
             "next": self.deciding,
             "reproduced": {side.lower(): who._asdict() for side, who in self.reproduced.items()},
         }
+        for name, gate in self.gates:
+            beside["gate"] = {"require": name, "answer": gate.answer, "why": gate.why}
         return {**verdict_to_json(self.proved), **{name: value for name, value in beside.items() if value}}
 
-    def page(self) -> Page:
+    def line(self) -> str:
+        """The answer in one line."""
+        return f"{self.verdict.label_a} → {self.verdict.label_b}: {self.verdict.last_line()}"
+
+    def file(self, name: str) -> str | None:
+        """The gate as a JUnit report. Raises UsageError where nothing is required."""
+        from receipts.base.errors import UsageError
+        from receipts.publish.junit import gate_report
+
+        if name != "junit":
+            return None
+        if not self.gates:
+            raise UsageError("--junit reports a gate; add --require")
+        required, gate = self.gates[0]
+        return gate_report(self.verdict, required, gate.answer, gate.why)
+
+    def page(self, **_views: Any) -> Page:
         """The page that ``receipts compare`` prints."""
         from receipts.publish.comparison import page
 
@@ -130,25 +172,51 @@ class Comparison(Answer):
         beside = (self.decided, self.memory[0], self.envelope, self.deciding, known, self.regimes)
         return page(self.verdict, self.rules, *beside)
 
-    def frame(self) -> pd.DataFrame:
+    @property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
         """A row for each metric: unit, both values, B over A with its 95 % interval, and the effect."""
-        from receipts.api.answer import frame_of_rows
+        return [
+            {
+                "metric": item.metric,
+                "unit": item.unit,
+                "a": item.a.value,
+                "b": item.b.value,
+                "ratio": item.ratio,
+                "low": item.effect.low,
+                "high": item.effect.high,
+                "effect": item.effect.kind,
+            }
+            for item in self.verdict.results
+        ]
 
-        return frame_of_rows(
-            [
-                {
-                    "metric": item.metric,
-                    "unit": item.unit,
-                    "a": item.a.value,
-                    "b": item.b.value,
-                    "ratio": item.ratio,
-                    "low": item.effect.low,
-                    "high": item.effect.high,
-                    "effect": item.effect.kind,
-                }
-                for item in self.verdict.results
-            ]
-        )
+
+def gather(
+    session: Session,
+    a: Sequence[Named],
+    b: Sequence[Named],
+    *,
+    witnesses: Sequence[Named] = (),
+    stored: bool = False,
+    **options: Any,
+) -> Comparison:
+    """Compare as `compared` does, of a session; its store is asked where a word names what it holds, or ``stored``.
+
+    Documents alone need no store. Where somebody chose more than two, those that a store has beside are counted.
+    """
+    from receipts.api.session import documents
+
+    named = [*a, *b]
+    alone = not stored and documents([*named, *witnesses])
+    return compared(
+        None if alone else session.opened(looked_up=named),
+        session.rulebook,
+        a,
+        b,
+        witnesses=witnesses,
+        beside=session.beside if alone and len(named) > 2 else None,
+        floors=None if alone else session.floors,
+        **options,
+    )
 
 
 def compared(

@@ -162,10 +162,10 @@ def judged_claims(
     return rows
 
 
-def check_claims(store: Store, rulebook: Rulebook, document: bytes, *, add: bool) -> list[dict[str, Any]]:
-    """The verdict on each claim of a ``claims.toml`` that names no files; with ``add`` the new ones are stored with it.
+def add_claims(store: Store, rulebook: Rulebook, document: bytes) -> list[dict[str, Any]]:
+    """Store the new claims of a ``claims.toml`` that names no files; the first verdict on each of them.
 
-    With ``add`` only claims that the store did not hold are judged. Raises InputError, NotFound, ConflictError.
+    Raises InputError, NotFound, ConflictError.
     """
     from receipts.judging.claim import ClaimFile, parse_claims
     from receipts.judging.verdict import verdict_to_json
@@ -173,10 +173,9 @@ def check_claims(store: Store, rulebook: Rulebook, document: bytes, *, add: bool
     from receipts.questions.claims.stored import new_claims
 
     group = ClaimFile("the claims", None, parse_claims(document, "the claims"))
-    wanted = set(store.published.add_claims(new_claims(group))) if add else {item.id for item in group.claims}
+    wanted = set(store.published.add_claims(new_claims(group)))
     verdicts = [verdict_on(item, rulebook, store) for item in group.claims if item.id in wanted]
-    if add:
-        store.published.record_claims(verdicts)
+    store.published.record_claims(verdicts)
     return [verdict_to_json(item) for item in verdicts]
 
 
@@ -185,22 +184,6 @@ def claims_as_data(rows: Sequence[JudgedClaim]) -> list[dict[str, Any]]:
     from receipts.judging.verdict import verdict_to_json
 
     return [{**verdict_to_json(verdict), "superseded": end} for _, verdict, end in rows]
-
-
-def claims_page(rows: Sequence[dict[str, Any]]) -> Page:
-    """A row for each claim."""
-    from receipts.base.units import counted
-    from receipts.publish.page import Page, Section, table_of
-
-    lines = ((item["claim"], item["status"], item["text"]) for item in rows)
-    table = table_of("Claims", "claim | status | says…", lines, empty="no claims")
-    return Page("Claims", (counted(len(rows), "claim"),), sections=(Section("claims", "", tables=(table,)),))
-
-
-NEIGHBOUR_COLUMNS = (
-    *("axis", "members", "receipt", "label", "launches"),
-    *("status", "comparable", "path", "effect", "ratio", "low", "high", "reason"),
-)
 
 
 def neighbours_as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:

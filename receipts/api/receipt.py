@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.api.answer import Answer
+from receipts.api.answer import Answer, Shown
 from receipts.base.environment import read_config
-from receipts.base.errors import near
+from receipts.base.errors import NothingToWrite, near
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook, configured
@@ -26,12 +26,14 @@ from receipts.receipt.leaves import by_path, find_leaf
 if TYPE_CHECKING:
     import pandas as pd
 
+    from receipts.api.session import Session
     from receipts.axes.lane import Lane
     from receipts.judging.verdict import ReceiptVerdict
+    from receipts.metrics import Launch
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
     from receipts.questions.corroboration import Reproduced, Signer
-    from receipts.store import Decision
+    from receipts.store import Decision, Entry
 
 
 VARIABLE = "RECEIPTS_CONFIG"
@@ -63,6 +65,16 @@ class Receipt(Answer):
     actor: str | None = None
     signer: Signer | None = None
     reproduced: Reproduced | None = None
+    envelope: Callable[[], str | None] = lambda: None
+
+    def file(self, name: str) -> bytes | str | None:
+        """Its bytes as *raw*; the *envelope* with its signatures. Raises NothingToWrite where it has none."""
+        if name == "raw":
+            return self.raw
+        signed = self.envelope()
+        if signed is None:
+            raise NothingToWrite(f"{self.id[:12]} is not signed; receipts submit FILE --sign KEY signs it")
+        return signed
 
     @property
     def id(self) -> str:
@@ -127,9 +139,9 @@ class Receipt(Answer):
             "superseded": dict(zip(("by", "reason"), fell, strict=True)) if fell is not None else None,
         }
 
-    def page(self, *, stated: bool = False) -> Page:
-        """The page that ``receipts show`` prints; with ``stated`` every leaf that the receipt states."""
-        from receipts.publish.receipt import Shown, page
+    def page(self, *, facts: bool = False, **_views: Any) -> Page:
+        """The page that ``receipts show`` prints; with ``facts`` every leaf that the receipt states."""
+        from receipts.publish import receipt as shown
         from receipts.questions.next_command import of_receipt
         from receipts.questions.regime import work
 
@@ -137,18 +149,18 @@ class Receipt(Answer):
         deciding = of_receipt(self.parsed, self.verdict)
         by = (self.actor or "", str(self.signer or ""), str(self.reproduced or ""))
         judged = (self.parsed, self._lane, self.verdict, self.answers, self.facts, step_work)
-        return page(Shown(*judged, self.decisions, deciding, *by), stated=stated)
+        return shown.page(shown.Shown(*judged, self.decisions, deciding, *by), stated=facts)
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
-        from receipts.api.answer import frame_of_rows
+        from receipts.api.frame import frame_of_rows
 
         rows = [{"path": path, "value": item} for path, item in self.stated.items()]
         return frame_of_rows(rows, ("path", "value")).astype({"value": "string"})
 
     def steps(self) -> pd.DataFrame:
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.answer import frame_of_steps
+        from receipts.api.frame import frame_of_steps
 
         return frame_of_steps([self.rulebook.launch(self.parsed)])
 
@@ -176,17 +188,164 @@ class Check(Answer):
 
         return [verdict_to_json(self.verdict)]
 
-    def page(self) -> Page:
+    def page(self, **_views: Any) -> Page:
         """The page of the receipt."""
         return self.receipt.page()
 
     def frame(self) -> pd.DataFrame:
         """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
-        from receipts.api.answer import frame_of_rows
+        from receipts.api.frame import frame_of_rows
 
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
         return frame_of_rows(rows, names)
+
+
+# Of the row of a receipt; what a store numbers for itself is left out.
+INTERNAL = frozenset({"seq", "generation", "geometry", "layout"})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Receipts(Answer):
+    """Stored receipts that meet some conditions, in their order; iterating reads each as a `Receipt`.
+
+    ``deciding`` are the commands that would decide the open ones, by receipt, where they were asked for. One that was
+    rebuilt from rows that a server sent has no ``session``.
+    """
+
+    session: Session | None
+    entries: Sequence[Entry]
+    deciding: Mapping[str, str] | None = None
+    notes: Sequence[str] = ()
+    following: str | None = None
+    nothing: bool = False  # there is no store yet
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> Receipts:
+        """The receipts of the rows of ``receipts list --json``."""
+        from receipts.store import Entry
+
+        asked = any("next" in row for row in rows)
+        deciding = {row["id"]: row["next"] for row in rows if row.get("next")} if asked else None
+        entries = [Entry(**{name: _value(name, row[name]) for name in row if name != "next"}) for row in rows]
+        return cls(None, entries, deciding, notes)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[Receipt]:
+        return map(self._receipt, self.entries)
+
+    def __getitem__(self, index: int) -> Receipt:
+        return self._receipt(self.entries[index])
+
+    def _receipt(self, entry: Entry) -> Receipt:
+        assert self.session is not None
+        return stored_receipt(self.session, entry.id)
+
+    def _launch(self, entry: Entry) -> Launch:
+        assert self.session is not None
+        return self.session.rulebook.launch(self.session.store.parsed(entry.id))
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """What ``receipts list --json`` prints: the columns of each row."""
+        if self.deciding is None:
+            return [item._asdict() for item in self.entries]
+        return [item._asdict() | {"next": self.deciding.get(item.id) or None} for item in self.entries]
+
+    @property
+    def rows(self) -> Sequence[Mapping[str, Any]]:
+        """The same."""
+        return self.to_dict()
+
+    def shown(self, *, by: bool = False, **_views: Any) -> Shown:
+        """The table that ``receipts list`` prints; ``by``: with who submitted each."""
+        from receipts.publish.tables import listed
+
+        return None if self.nothing else listed(self.entries, self.deciding or {}, who=by)
+
+    def page(self, *, by: bool = False, **_views: Any) -> Page:
+        """The same as a page of its own."""
+        from receipts.publish.page import Page, Section
+        from receipts.publish.tables import stored
+
+        count = len(self.entries)
+        headline = (f"{count:,} receipt{'' if count == 1 else 's'}",)
+        return Page("Receipts", headline, sections=(Section("receipts", "", tables=(stored(self.entries, who=by),)),))
+
+    def frame(self) -> pd.DataFrame:
+        """A row for each receipt: the columns of a list, then the effective value of every axis, by its path.
+
+        ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
+        and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
+        """
+        from receipts.api.frame import frame_of_rows
+        from receipts.store import Entry
+
+        columns = [name for name in Entry._fields if name not in INTERNAL]
+        rows = [
+            {**{name: getattr(item, name) for name in columns}, **self._launch(item).settings.effective}
+            for item in self.entries
+        ]
+        return frame_of_rows(rows, columns)
+
+    def steps(self) -> pd.DataFrame:
+        """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
+        from receipts.api.frame import frame_of_steps
+
+        return frame_of_steps(map(self._launch, self.entries))
+
+
+def _value(name: str, value: Any) -> Any:
+    return datetime.fromisoformat(value) if name in ("started", "finished", "submitted_at") and value else value
+
+
+def stored_receipt(session: Session, name: str) -> Receipt:
+    """A stored receipt by its id, with what the store knows of it."""
+    from receipts.questions.comparisons import Comparisons
+    from receipts.questions.corroboration import reproduced, signer
+
+    store, rulebook = session.store, session.rulebook
+    one = store.get(name)
+
+    def signed() -> str | None:
+        envelope = store.signing.envelope(one.id, store.document(one.id))
+        return f"{envelope.to_json().rstrip()}\n" if envelope is not None else None
+
+    return Receipt(
+        one,
+        rulebook,
+        facts=store.query.facts([one]),
+        decisions=store.published.decisions([one.id]),
+        actor=store.entry(one.id).actor,
+        signer=signer(store, one),
+        reproduced=reproduced(Comparisons(store, rulebook, floors=session.floors), store, one),
+        envelope=signed,
+    )
+
+
+def read_given(given: Any, kind: str) -> Any:
+    """What Python gives for a document of a kind: a word stays, since the store knows it; anything else is read."""
+    if kind in ("claims", "lines"):
+        return _text_of(given, kind)
+    if isinstance(given, str):
+        return given
+    if kind == "plan":
+        from receipts.questions.plan import parse_plan
+
+        return parsed(given, parse_plan)
+    return parsed(given)
+
+
+def _text_of(given: Any, kind: str) -> Any:
+    """A ``claims.toml``, or lines: a path, or bytes, which name no files of this machine."""
+    from receipts.judging.claim import ClaimFile, parse_claims, read_claims_file
+
+    if not isinstance(given, bytes):
+        return read_claims_file(given) if kind == "claims" else read(os.fspath(given))
+    if kind == "lines":
+        return Document(given, "the lines")
+    return ClaimFile("the claims", None, parse_claims(given, "the claims"), given)
 
 
 def load(path: str | os.PathLike[str]) -> Receipt:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from receipts import metrics as registry
-from receipts.api.answer import Listed, Receipts
-from receipts.api.comparison import Comparison, compared
-from receipts.api.receipt import Receipt, parsed, rulebook
-from receipts.base.plugins import question
-from receipts.questions.comparisons import Comparisons, Floors
-from receipts.questions.corroboration import reproduced, signer
-from receipts.questions.sides import Join
+from receipts.api.answer import Answer
+from receipts.api.comparison import Comparison
+from receipts.api.question import every
+from receipts.api.questions.capacity import ceiling, fit, preflight
+from receipts.api.questions.check import verify
+from receipts.api.questions.claims import claim_check, claims, frontier, impact
+from receipts.api.questions.compare import compare as compare_question
+from receipts.api.questions.neighbours import neighbours
+from receipts.api.questions.noise import noise
+from receipts.api.questions.receipts import show
+from receipts.api.receipt import Receipt, Receipts, parsed, rulebook, stored_receipt
+from receipts.api.session import Session
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.metrics import Launch
+    from receipts.questions.comparisons import Floors
     from receipts.receipt import Parsed
     from receipts.store import Store as Opened
     from receipts.store import Submitted
@@ -49,10 +51,10 @@ class Store(AbstractContextManager["Store"]):
 
     def __getattr__(self, name: str) -> Any:
         """A question that a plugin adds, such as `bridge`, asked of this store. Raises AttributeError."""
-        asked = None if name.startswith("_") else question(name)
+        asked = None if name.startswith("_") else every().get(name.replace("_", " "))
         if asked is None:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-        return partial(asked, self)
+        return asked.__get__(self)
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -77,18 +79,14 @@ class Store(AbstractContextManager["Store"]):
             raise outcome.error
         return outcome.submitted
 
+    @property
+    def session(self) -> Session:
+        """What its questions are asked of."""
+        return Session(self.opened, self.rulebook, self.floors)
+
     def get(self, word: str) -> Receipt:
         """The one receipt that a word names, with what the store knows of it. Raises NotFound."""
-        one = self.opened.get(word)
-        return Receipt(
-            one,
-            self.rulebook,
-            facts=self.opened.query.facts([one]),
-            decisions=self.opened.published.decisions([one.id]),
-            actor=self.opened.entry(one.id).actor,
-            signer=signer(self.opened, one),
-            reproduced=reproduced(Comparisons(self.opened, self.rulebook, floors=self.floors), self.opened, one),
-        )
+        return stored_receipt(self.session, word)
 
     def launch(self, receipt: str) -> Launch:
         """The launch of a stored receipt, by its id: steps, steady segment and readings of every metric."""
@@ -106,114 +104,47 @@ class Store(AbstractContextManager["Store"]):
 
         words = [f"{name.replace('__', '.')}={'-' if value is None else value}" for name, value in axes.items()]
         wanted = tuple(condition(word) for word in (*conditions, *words))
-        return Receipts(self, list(self.opened.find(Filters(wanted, superseded, order, limit))))
+        return Receipts(self.session, list(self.opened.find(Filters(wanted, superseded, order, limit))))
 
-    def compare(
-        self,
-        a: Given | list[Given],
-        b: Given | list[Given],
-        *,
-        metric: str = registry.DEFAULT,
-        waivers: Mapping[str, str] = MappingProxyType({}),
-        study: str | None = None,
-        witnesses: Iterable[Given] = (),
-        join: Join = "session",
-    ) -> Comparison:
-        """B against A, each a word, a receipt, or a list of them; with the stored launches of their session.
+    compare = compare_question
+    neighbours = neighbours
+    noise = noise
+    show = show
+    verify = verify
+    preflight = preflight
+    fit = fit
+    ceiling = ceiling
+    claims = claims
+    claim_check = claim_check
+    impact = impact
 
-        ``join``: *only* adds no launch to those that are named, *all* every stored one of their configurations.
-        ``waivers`` are axes that do not count, each with the reason. Raises NotFound and UsageError.
-        """
-        groups = (a, b, list(witnesses))
-        left, right, shown_by = ([_named(item) for item in (it if isinstance(it, list) else [it])] for it in groups)
-        return compared(
-            self.opened,
-            self.rulebook,
-            left,
-            right,
-            metric=metric,
-            witnesses=shown_by,
-            waivers=waivers,
-            study=study,
-            join=join,
-            floors=self.floors,
-        )
-
-    def neighbours(
-        self, receipt: Given, *, metric: str = registry.DEFAULT, axis: str | None = None, limit: int = 10
-    ) -> Listed:
-        """Stored configurations one axis away, each compared; the best first. At most ``limit`` for each axis.
-
-        A row has axis, members, receipt, status, effect, ratio, low and high. Raises NotFound.
-        """
-        from receipts.api.lists import NEIGHBOUR_COLUMNS, neighbours_as_data
-        from receipts.axes import axis_named
-        from receipts.publish.neighbours import page
-        from receipts.questions.neighbours import neighbours
-
-        named = axis_named(axis) if axis is not None else None
-        near = neighbours(self.opened, self.one(receipt), self.rulebook, metric=metric, axis=named, limit=limit)
-        document = neighbours_as_data(near)
-        rows = [*document["neighbours"], *document["refused"]]
-        return Listed(document, rows, lambda: page(near), near.exit_code, NEIGHBOUR_COLUMNS)
-
-    def preflight(self, plan: Given) -> Listed:
-        """Whether a plan, or a receipt, is known to work or to fail, and the next rung of its ladder.
-
-        ``exit_code`` is 0 known or likely to work, 1 known or predicted to fail, 3 unknown. Raises InputError.
-        """
-        from receipts.publish.preflight import page
-        from receipts.questions.plan import parse_plan
-        from receipts.questions.preflight import answered
-
-        one = self.opened.get(plan) if isinstance(plan, str) else parsed(plan, parse_plan)
-        known = answered(one, self.rulebook.lanes.of(one.receipt.run.lane), self.opened)
-        document = known.as_data()
-        return Listed(document, [document], lambda: page(one, known.answer, known.rung), known.answer.code)
-
-    def frontier(self, *lanes: str) -> Listed:
+    def frontier(self, *lanes: str) -> Answer:
         """The best valid result of every shape, by lane, beside the best that is merely stated.
 
         A row has lane, proven (true or false), receipt, label, shape, tokens_per_second_per_chip, mfu, peak_bytes.
         """
-        from receipts.api.lists import frontier, frontier_page
-
-        rows = frontier(self.opened, self.rulebook, lanes)
-        return Listed(rows, rows, lambda: frontier_page(rows))
-
-    def claims(self, *, status: str | None = None, superseded: bool = False) -> Listed:
-        """The store's claims with their present verdicts; ``status`` supported, refuted, unproven or stale."""
-        from receipts.api.lists import claims_as_data, claims_page, judged_claims
-
-        document = claims_as_data(judged_claims(self.opened, self.rulebook, status=status, superseded=superseded))
-        return Listed(document, document, lambda: claims_page(document))
+        return frontier(self.session, lanes)
 
     def judge_claims(self, document: bytes) -> list[dict[str, Any]]:
         """The verdicts on the claims of a ``claims.toml``, whose words name stored receipts; stores nothing.
 
         Raises InputError with every problem.
         """
-        from receipts.api.lists import check_claims
-
-        return check_claims(self.opened, self.rulebook, document, add=False)
+        verdicts: list[dict[str, Any]] = self.claim_check(document).to_dict()
+        return verdicts
 
     def add_claims(self, document: bytes) -> list[dict[str, Any]]:
         """Add the claims of a ``claims.toml``; gives the first verdict on each that is new.
 
         Raises InputError with every problem, NotFound, and ConflictError for a claim that differs from the stored one.
         """
-        from receipts.api.lists import check_claims
+        from receipts.api.lists import add_claims
 
-        return check_claims(self.opened, self.rulebook, document, add=True)
+        return add_claims(self.opened, self.rulebook, document)
 
     def one(self, item: Given) -> Parsed:
         """The receipt that a word or a document means. Raises NotFound and InputError."""
         return self.opened.get(item, repeated=True) if isinstance(item, str) else parsed(item)
-
-
-def _named(item: Given) -> Parsed | str:
-    # A text is never a path here: the server passes on what it is sent.
-    return item if isinstance(item, str) else parsed(item)
 
 
 def open(store: str | None = None, *, create: bool = False) -> Store:  # `receipts.open`, as in `gzip.open`
@@ -232,6 +163,6 @@ def compare(a: Given, b: Given, **options: Any) -> Comparison:
 
     ``options`` are those of `Store.compare`. Raises InputError and UsageError.
     """
-    sides = [[parsed(item) for item in (side if isinstance(side, list) else [side])] for side in (a, b)]
-    witnesses = [parsed(item) for item in options.pop("witnesses", ())]
-    return compared(None, rulebook(), *sides, witnesses=witnesses, **options)
+    read = [[parsed(item) for item in (side if isinstance(side, list) else [side])] for side in (a, b)]
+    options["witnesses"] = [parsed(item) for item in options.get("witnesses", ())]
+    return compare_question(Session(None, rulebook()), **compare_question.bound(read, options))

@@ -4,6 +4,7 @@
     ├── UsageError               2  the call is wrong: an option, a combination, a missing argument
     ├── InputError               2  a document is wrong: every problem, each with its path
     ├── NotFound                 2  no receipt, label, lane, rule … of that name
+    │   └── NothingToWrite       2  an answer has no file of that kind
     ├── Several                  2  several of these at once
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
@@ -73,6 +74,10 @@ class NotFound(ReceiptsError):
     """Nothing of that name, or more than one thing where one was asked for."""
 
     exit_code = 2
+
+
+class NothingToWrite(NotFound):
+    """The answer has no file of that kind; the message says why."""
 
 
 class Several(ReceiptsError):
@@ -147,6 +152,12 @@ def near(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word.lower(), names, n=3, cutoff=0.6)
     suggestions = list(dict.fromkeys(names[item] for item in close))
     return f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
+
+
+def printed(error: ReceiptsError) -> list[str]:
+    """An error as lines of standard error. One of a document begins with its name, as compilers print it."""
+    every = error.errors if isinstance(error, Several) else (error,)
+    return [f"{'' if isinstance(item, InputError) else 'receipts: '}{item}" for item in every]
 
 
 class ResourceError(ReceiptsError):

@@ -10,14 +10,14 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from glob import escape, glob
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import Final
 
 from receipts.base.errors import UsageError
 
@@ -42,12 +42,13 @@ class Verb:
 class Plugin:
     """What a plugin adds, by the names of modules below its package.
 
-    ``verbs`` are commands. ``questions`` are methods of an open store (`receipts.api.store.Store`): the module holds a
-    function of that name, whose first argument is the store. ``services`` answer what the kernel leaves to plugins.
+    ``verbs`` are commands. ``questions`` are the modules that declare questions (`receipts.api.question`): each has its
+    HTTP operation, its Python method and its tool from there; ``verbs`` names those that are commands, too.
+    ``services`` answer what the kernel leaves to plugins.
     """
 
     verbs: Mapping[str, Verb] = field(default_factory=dict)
-    questions: Mapping[str, str] = field(default_factory=dict)
+    questions: tuple[str, ...] = ()
     services: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -87,14 +88,6 @@ def named_elsewhere(group: str) -> list[str]:
 
                     return sorted({entry.value for entry in entry_points(group=group)})
     return []
-
-
-def question(name: str) -> Callable[..., Any] | None:
-    """The function of a question that a plugin adds to an open store; None where no plugin has it."""
-    for package, plugin in plugins().items():
-        if (module := plugin.questions.get(name)) is not None:
-            return cast("Callable[..., Any]", getattr(importlib.import_module(f"{package}.{module}"), name))
-    return None
 
 
 def services(name: str) -> Iterator[ModuleType]:

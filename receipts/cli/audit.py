@@ -7,7 +7,6 @@ and collects the files that the store keeps.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,17 +17,14 @@ import click
 from receipts.base.errors import UsageError
 from receipts.base.units import amount, counted
 from receipts.cli import output
-from receipts.cli.session import Answer, Session, each, group, is_file, named, parsed_file, verb
+from receipts.cli.session import Answer, Session, group, verb
 from receipts.publish.page import table_of
 
 if TYPE_CHECKING:
-    from receipts.receipt import Parsed
     from receipts.signing.key import PrivateKey
     from receipts.store import Store
-    from receipts.store.evidence import KeptFiles
     from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit, Fault
-    from receipts.workflows.evidence import Verified
 
 
 @verb("audit")
@@ -191,68 +187,6 @@ def _continue(store: Store, seals: str) -> Answer:
         raise UsageError(f"--consistency {seals}: write a number of seals, or two: 3:7")
     proof = continued(store, int(first), int(second) if colon else None)
     return Answer({**proof._asdict(), "proof": list(proof.proof)}, lambda: shown(proof))
-
-
-@verb("verify")
-@click.argument("receipts", nargs=-1, metavar="ID|FILE…")
-@click.option("--evidence", metavar="FILE|FOLDER", type=click.Path(exists=True, path_type=Path), help="Files to read.")
-@click.option("--all", "every", is_flag=True, help="Every receipt of the store.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 256),
-    metavar="N",
-    help="With --all: how many processes; of many receipts, one a core.",
-)
-@click.option("--verbose", "-v", "opened", is_flag=True, help="Print also what is the same.")
-def verify(
-    session: Session, receipts: tuple[str, ...], evidence: Path | None, every: bool, jobs: int | None, opened: bool
-) -> int:
-    """Read the evidence of receipts again: bytes against the id, files against digests, leaves against the readers.
-
-    Examples:
-      receipts verify run.json --evidence outputs/
-      receipts verify 3f9c
-      receipts verify --all
-
-    same: as the receipt says; other: a file or reader shows something else; missing: no file with that digest is given
-    or kept; more: today's readers read a leaf that the receipt does not state. Exit codes: 0 all same, 1 something is
-    other, 2 wrong call, 3 a file is missing.
-    """
-    from receipts.publish.integrity import verified
-    from receipts.workflows.evidence import by_digest, exit_code
-
-    if bool(receipts) == every:
-        raise UsageError("name receipts, or --all for every receipt of the store")
-    files = by_digest(evidence) if evidence is not None else {}
-    chosen = _chosen(session, receipts, files, jobs, every=every)
-    return exit_code(each(session, chosen, lambda item: item.as_data(), lambda item: verified(item, opened=opened)))
-
-
-def _chosen(
-    session: Session, words: tuple[str, ...], files: Mapping[str, Path], jobs: int | None, *, every: bool
-) -> Iterator[Verified]:
-    """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
-    from receipts.store.evidence import kept_files
-    from receipts.workflows.evidence import verify, verify_all
-
-    def checked(items: Iterable[Parsed], kept: KeptFiles | None) -> Iterator[Verified]:
-        return (verify(item, session.rulebook.lanes.of(item.receipt.run.lane), files, kept) for item in items)
-
-    if not every and all(map(is_file, words)) and not session.asks_store:
-        yield from checked(map(parsed_file, words), None)
-        return
-    if session.team is not None:
-        local = ", ".join(filter(is_file, words))
-        session.team.refuse({"--all": every, "--evidence": files, local: local})
-        yield from session.team.verified(words)
-        return
-    store = session.opened(looked_up=words)
-    if every:
-        yield from verify_all(store, session.rulebook, files, jobs)
-        return
-    kept = kept_files(store.database.address)
-    for word in words:
-        yield from checked([parsed_file(word)] if is_file(word) else named(store, word), kept)
 
 
 @group("evidence")

@@ -1,13 +1,14 @@
-"""``receipts pin``, ``decide``, ``retract``, ``purge`` and ``impact``: what people decide on a stored receipt.
+"""``receipts pin``, ``decide``, ``retract`` and ``purge``: what people decide on a stored receipt.
 
 A pin is a name, usable wherever an id is. A decision and a retraction are shown wherever the receipt is quoted; a
-purged receipt is erased. ``impact`` lists the claims and documents that go stale with a receipt.
+purged receipt is erased.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +18,7 @@ from receipts.publish.claim import decision_sentence, decisions
 from receipts.publish.page import Mark, Page, sections_of, table_of
 
 if TYPE_CHECKING:
-    from receipts.questions.claims.stored import Impact
+    from receipts.workflows.server import RemoteServer
 
 
 @verb("pin")
@@ -38,8 +39,8 @@ def pin(session: Session, name: str | None, receipt: str | None, note: str | Non
     if remove and (receipt or not name):
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")
-    if session.team is not None:
-        pins = session.team.pins(bare, receipt, note, remove=remove)
+    if session.server is not None:
+        pins = _pins_of(session.server, bare, receipt, note, remove=remove)
     else:
         store = session.store
         if name and (receipt or remove):
@@ -62,6 +63,19 @@ def pin(session: Session, name: str | None, receipt: str | None, note: str | Non
     empty = "nothing is pinned; receipts pin @golden ID"
     listed = table_of("", "pin | receipt | since, UTC | by | note", rows, empty=empty)
     return Answer([item._asdict() for item in pins], listed)
+
+
+def _pins_of(server: RemoteServer, name: str, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
+    """What a server has pinned, or the pin that it sets or takes away."""
+    from receipts.store import Pin
+
+    path = f"/v1/pins/{name}" if name else "/v1/pins"
+    if receipt:
+        body = {"receipt": receipt, **({"note": note} if note else {})}
+        answered = server.ask("PUT", path, body=json.dumps(body).encode())
+    else:
+        answered = server.ask("DELETE" if remove else "GET", path)
+    return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
 
 
 @verb("decide")
@@ -144,41 +158,3 @@ def _agreed(receipt: str) -> bool:
         return click.confirm(f"Erase {receipt[:12]} and every verdict on it? There is no way back.", err=True)
     except click.Abort:
         raise UsageError("nobody answered and nothing was erased; add --yes where nobody can") from None
-
-
-@verb("impact")
-@click.argument("receipt", metavar="ID")
-@click.option("--in", "places", multiple=True, metavar="PATH", help="Also search this file or folder for its id.")
-def impact(session: Session, receipt: str, places: tuple[str, ...]) -> Answer:
-    """List the claims and documents that depend on a receipt. They go stale with the receipt.
-
-    Examples:
-      receipts impact 3f9c
-      receipts impact @golden --json
-      receipts impact 3f9c --in docs --in README.md
-
-    Documents are those that claims name under quoted_in, reports written from this store, and what --in finds. Exit
-    codes: 0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is
-    stale.
-    """
-    from receipts.publish.claim import impacted as page
-    from receipts.questions.claims.stored import impact
-
-    store = session.store
-    impacts = impact(store, store.resolve(receipt), [Path(place) for place in places])
-    return Answer(lambda: _impact_data(impacts), lambda: page(impacts), 3 if impacts.stale else 0)
-
-
-def _impact_data(impact: Impact) -> dict[str, object]:
-    superseded = impact.superseded
-    return {
-        "receipt": impact.receipt,
-        "superseded": {"by": superseded[0] or None, "reason": superseded[1]} if superseded else None,
-        "stale": impact.stale,
-        "claims": [
-            {"id": claim.id, "text": claim.text, "quoted_in": list(claim.quoted_in)} for _, claim in impact.claims
-        ],
-        "documents": list(impact.documents),
-        "quotes": [item._asdict() for item in impact.quotes],
-        "decisions": [item._asdict() for item in impact.decisions],
-    }

@@ -20,45 +20,45 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "ingest": ("ingest", "Make a receipt from the logs, profiles and reports of one run."),
         "merge": ("ingest", "Merge the parts of many ranks into one receipt."),
         "recover": ("ingest", "Make the receipt of a run that was killed, from its journal."),
-        "init": ("rules", "Write a receipt or plan template for a lane."),
-        "check": ("check", "Check receipts without storing them."),
+        "init": ("init", "Write a receipt or plan template for a lane."),
+        "check": ("questions.check", "Check receipts without storing them."),
         "submit": ("submit", "Check receipts and store them."),
     },
     "Compare and explain": {
-        "compare": ("compare", "Compare two runs, or two groups of launches."),
-        "neighbours": ("compare", "Show every stored receipt that differs in one axis."),
-        "noise": ("compare", "Show how much identical launches vary."),
-        "list": ("receipts", "List receipts by any axis, lane or outcome."),
-        "show": ("receipts", "Show one receipt: what ran, where, and how fast."),
-        "chips": ("receipts", "Draw memory by physical chip, or how it changed."),
-        "repro": ("receipts", "Print a script that repeats a receipt's run."),
+        "compare": ("questions.compare", "Compare two runs, or two groups of launches."),
+        "neighbours": ("questions.neighbours", "Show every stored receipt that differs in one axis."),
+        "noise": ("questions.noise", "Show how much identical launches vary."),
+        "list": ("questions.receipts", "List receipts by any axis, lane or outcome."),
+        "show": ("questions.receipts", "Show one receipt: what ran, where, and how fast."),
+        "chips": ("questions.receipts", "Draw memory by physical chip, or how it changed."),
+        "repro": ("questions.receipts", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {
-        "preflight": ("capacity", "Say whether a plan is known to work, and what to try if not."),
-        "fit": ("capacity", "Estimate a launch's memory on the chip that uses most."),
-        "ceiling": ("capacity", "Show the largest shapes that a lane sustained."),
+        "preflight": ("questions.capacity", "Say whether a plan is known to work, and what to try if not."),
+        "fit": ("questions.capacity", "Estimate a launch's memory on the chip that uses most."),
+        "ceiling": ("questions.capacity", "Show the largest shapes that a lane sustained."),
     },
     "Watch": {},
     "Publish": {
         "report": ("report", "Write a report on a week, a lane, a comparison or a claim."),
         "claim": ("claim", "Check published claims against their receipts."),
         "decide": ("decisions", "Record a decision about a receipt, and the reason."),
-        "impact": ("decisions", "List the claims and documents that depend on a receipt."),
+        "impact": ("questions.claims", "List the claims and documents that depend on a receipt."),
     },
     "Serve a team": {},
     "Sign and prove": {},
     "Rules, lanes and axes": {
-        "rules": ("rules", "List the rules, or print one rule's page."),
-        "lanes": ("rules", "List the lanes, or show one."),
-        "axes": ("rules", "List every field of a receipt and its role."),
+        "rules": ("questions.rules", "List the rules, or print one rule's page."),
+        "lanes": ("questions.rules", "List the lanes, or show one."),
+        "axes": ("questions.rules", "List every field of a receipt and its role."),
     },
     "Maintain the store": {
         "pin": ("decisions", "Give a receipt a name, for example @golden."),
         "retract": ("decisions", "Withdraw a receipt; it stays in the store, with the reason."),
         "purge": ("decisions", "Erase a receipt for good, for example one that holds a secret."),
-        "revalidate": ("check", "Judge stored receipts again under the current rules."),
+        "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
         "flush": ("submit", "Store documents that were kept while the server was down."),
-        "verify": ("audit", "Read the evidence of receipts again."),
+        "verify": ("questions.check", "Read the evidence of receipts again."),
         "evidence": ("audit", "List, get or collect the files of evidence that the store keeps."),
         "audit": ("audit", "Verify every row against its digests and seals."),
         "backup": ("db", "Write the whole store to one file."),
@@ -69,6 +69,10 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "completion": ("completion", "Print shell completion for bash, zsh or fish."),
     },
 }
+
+
+def _module(name: str) -> str:
+    return f"receipts.api.{name}" if name.startswith("questions.") else f"receipts.cli.{name}"
 
 
 class Entry(NamedTuple):
@@ -82,7 +86,7 @@ class Entry(NamedTuple):
 def sections() -> Mapping[str, Mapping[str, Entry]]:
     """Section of ``--help`` → name → entry, with the commands of plugins in their places."""
     known = {
-        title: {name: Entry(f"receipts.cli.{module}", text) for name, (module, text) in entries.items()}
+        title: {name: Entry(_module(module), text) for name, (module, text) in entries.items()}
         for title, entries in _SECTIONS.items()
     }
     for package, plugin in plugins().items():
@@ -116,13 +120,19 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now; None where there is none. The kernel's come first."""
         kernel = (entries[cmd_name][0] for entries in _SECTIONS.values() if cmd_name in entries)
-        module = next((f"receipts.cli.{name}" for name in kernel), None)
+        module = next(map(_module, kernel), None)
         if module is None and cmd_name in commands():
             module = commands()[cmd_name].module
         if module is None:
             return None
         known = vars(importlib.import_module(module)).values()
-        return next(item for item in known if isinstance(item, click.Command) and item.name == cmd_name)
+        verb = next((item for item in known if isinstance(item, click.Command) and item.name == cmd_name), None)
+        if verb is not None:
+            return verb
+        from receipts.api.question import Question
+        from receipts.cli.asked import command
+
+        return command(next(item for item in known if isinstance(item, Question) and item.name == cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write one list a section, all with a first column of one width."""

@@ -18,7 +18,7 @@ from receipts.base import files
 from receipts.base.errors import InputError, UsageError
 from receipts.base.files import refuse_existing, write
 from receipts.cli import output
-from receipts.cli.session import Answer, Session, verb
+from receipts.cli.session import Answer, Session, print_answer, verb
 from receipts.publish.terminal import clean
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def ingest(
     # The receipt alone goes where its reader waits; what is to be said of it goes beside.
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         parts = evidence, ingested, passed_by
-        output.answer(session.as_json, lambda: as_data(*parts), lambda: page(*parts))
+        print_answer(session, Answer(lambda: as_data(*parts), lambda: page(*parts)))
         code = _end(session, ingested, receipt, path, submitting) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
@@ -201,7 +201,7 @@ def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) ->
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         run = {name: merged.tree["run"][name] for name in ("launch", "outcome")}
         problems = {"missing": list(merged.missing), "disagreements": list(merged.disagreements)}
-        output.answer(session.as_json, {"written": written, **run, **problems}, lambda: page(merged, written))
+        print_answer(session, Answer({"written": written, **run, **problems}, lambda: page(merged, written)))
     return 3 if merged.missing else 1 if merged.disagreements else 0
 
 

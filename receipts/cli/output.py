@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from receipts.base.errors import InputError, ReceiptsError, Several
+from receipts.base.errors import ReceiptsError, printed
 from receipts.publish.page import Page, Table
 from receipts.publish.terminal import Terminal, clean
 
-Shown = Page | Table | str | Sequence[Page] | None
 NARROWEST = 40
 SLOW = 50  # documents from which on progress is worth a line
 PATIENCE = 1.0  # seconds
@@ -27,27 +25,7 @@ def terminal() -> Terminal:
 
 def show(shown: Page | Table, *, opened: bool = False) -> None:
     """A page, or a table, on standard output; ``opened`` opens its folds."""
-    lines = terminal().table(shown) if isinstance(shown, Table) else terminal().page(shown, opened=opened)
-    sys.stdout.write("".join(f"{text}\n" for text in lines))
-
-
-def answer(in_json: bool, data: Any, shown: Shown | Callable[[], Shown], *, opened: bool = False) -> None:
-    """The answer of a command: ``data`` as JSON where that was asked for, else a page, a table or text.
-
-    Either may be a function, of which only the one that is printed is called. Text as ``data`` is JSON already.
-    """
-    given = data if in_json else shown
-    given = given() if callable(given) else given
-    if isinstance(given, Page | Table):
-        show(given, opened=opened)
-    elif isinstance(given, str):
-        line(given if in_json else "\n".join(map(clean, given.split("\n"))))
-    elif in_json:
-        as_json(given)
-    else:
-        for number, page in enumerate(given or ()):
-            sys.stdout.write("\n" * (number > 0))
-            show(page, opened=opened)
+    sys.stdout.write(terminal().text(shown, opened=opened))
 
 
 def _width() -> int:
@@ -128,10 +106,9 @@ def picture(path: str, svg: str | None, without: str = "") -> None:
 
 
 def refuse(error: ReceiptsError) -> None:
-    """An error on standard error. One of a document begins with the document's name, as compilers print it."""
-    for item in error.errors if isinstance(error, Several) else (error,):
-        lead = "" if isinstance(item, InputError) else "receipts: "
-        note(f"{lead}{item}")
+    """An error on standard error."""
+    for text in printed(error):
+        note(text)
 
 
 def as_json(document: Any) -> None:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from receipts.api.questions.compare import compare
+from receipts.api.session import documents
 from receipts.base import plugins
 from receipts.base.files import write_folder
 from receipts.base.units import counted
 from receipts.cli import output
-from receipts.cli.compare import ComparisonOptions, gather, of_two_sides
+from receipts.cli.asked import taking
 from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
@@ -142,9 +144,9 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
 
 
 @verb("compare", of=command)
-@of_two_sides
+@taking(compare, "require", "standing", "record")
 @_out("report/compare")
-def compare_(session: Session, options: ComparisonOptions, out: Path) -> Answer:
+def compare_(session: Session, given: dict[str, Any], out: Path) -> Answer:
     """Write the page of one comparison, B against A: two receipts, or two groups of launches.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; ID,ID names several launches of
@@ -161,8 +163,8 @@ def compare_(session: Session, options: ComparisonOptions, out: Path) -> Answer:
     from receipts.publish.report.render import files
     from receipts.questions.week.documents import pair
 
-    stored = not options.all_files
-    compared = gather(session, options, stored=stored)
+    stored = not documents([*given["a"], *given["b"], *given["witnesses"]])
+    compared = compare(session, **given)
     left, right, facts = compared.sides.a, compared.sides.b, compared.sides.facts
     ids = [item.id for item in (*left, *right)] if stored else []
     claims = list(dict.fromkeys(name for one in ids for name in session.store.published.claims_on(one)))

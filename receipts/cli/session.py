@@ -6,25 +6,26 @@ arguments to an `Answer`; what verbs share is done here.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from receipts.api.answer import Answer as Answer
+from receipts.api.answer import Shown
+from receipts.api.question import texts
+from receipts.api.session import Session as Asking
 from receipts.base.errors import NoStore, NotFound, UsageError, every
 from receipts.cli import output
-from receipts.cli.output import Shown
 
 if TYPE_CHECKING:
     from receipts.base.environment import Config
     from receipts.cli.output import Progress
-    from receipts.cli.remote import TeamServer
     from receipts.judging.rulebook import Rulebook
     from receipts.receipt import Document, Parsed
     from receipts.receipt.load import Item
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
     from receipts.workflows.submit import Submission
 
 
-class Session:
+class Session(Asking):
     """One call of the program."""
 
     def __init__(self, store: str | None = None, config: str | None = None, *, asks_store: bool = False) -> None:
         self._store = store
+        self.floors = None
         self._config = config
         self.asks_store = asks_store  # named on the command line: then files are judged beside what it holds
         self.as_json = False  # the form of the answer
@@ -45,6 +47,15 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session(store={self._store!r}, config={self._config!r})"
+
+    @property
+    def advance(self) -> Callable[..., None]:
+        """What is called with how many are done."""
+        return self.progress.at
+
+    def note(self, text: str) -> None:
+        """Say it now, on standard error."""
+        output.note(text)
 
     @cached_property
     def progress(self) -> Progress:
@@ -85,15 +96,6 @@ class Session:
 
         return RemoteServer(named)
 
-    @cached_property
-    def team(self) -> TeamServer | None:
-        """The same as commands ask it."""
-        if self.server is None:
-            return None
-        from receipts.cli.remote import TeamServer
-
-        return TeamServer(self.server)
-
     def close(self) -> None:
         """Close the store and the connection to a server, where they were opened."""
         self.progress.clear()
@@ -111,9 +113,27 @@ class Session:
         return address(self.store_url).target
 
     @property
-    def store(self) -> Store:
-        """The store, which must exist. It is opened when it is first asked for, and closed when the command ends."""
-        return self.opened()
+    def chosen(self) -> bool:
+        """Whether a store was named, which must then be there."""
+        return self.store_url is not None and self.server is None
+
+    @property
+    def there(self) -> bool:
+        """Whether the store is there, or was named on the command line."""
+        from receipts.store.address import address
+
+        file = address(self.store_url).file
+        return file is None or file.exists() or self.asks_store
+
+    @property
+    def beside(self) -> Store | None:
+        """The store, if there is one: documents that somebody chose are counted beside it, and need none."""
+        from receipts.base.errors import StoreError
+
+        try:
+            return self.store if self.server is None else None
+        except StoreError:
+            return None
 
     @cached_property
     def known(self) -> Store | None:
@@ -125,9 +145,11 @@ class Session:
         from receipts.cli import output
         from receipts.store.address import is_there
 
+        if self.server is not None:
+            return None
         if self.asks_store:
             return self.store
-        if self.server is not None or not is_there(self.store_url):
+        if not is_there(self.store_url):
             return None
         try:
             return self.store
@@ -137,7 +159,7 @@ class Session:
             output.note(f"judged without the store: {error}")
             return None
 
-    def opened(self, *, create: bool = False, looked_up: Sequence[str] = ()) -> Store:
+    def opened(self, *, create: bool = False, looked_up: Sequence[Any] = ()) -> Store:
         """The store. Without ``create`` one that does not exist yet is an error that says what to do.
 
         ``looked_up`` are the words to look up in it: the error then says that none of them is a file.
@@ -152,18 +174,18 @@ class Session:
         with self._open(True, ()) as store:
             yield store
 
-    def _open(self, create: bool, looked_up: Sequence[str]) -> Store:
+    def _open(self, create: bool, looked_up: Sequence[Any]) -> Store:
         from receipts.store import open_store
 
         if self.server is not None:
             raise UsageError(
                 f"{self.server.url} is a server, and this needs the database itself; over HTTP there are submit, "
-                "flush, list, show, verify, compare, preflight, pin, and claim add, check and list"
+                "flush, pin, claim add, and the questions that docs/serve.md lists"
             )
         try:
             return open_store(self.store_url, create=create)
         except NoStore as error:
-            words = ", ".join(word for word in looked_up if not is_file(word))
+            words = ", ".join(word for word in looked_up if isinstance(word, str) and not is_file(word))
             if not words:
                 raise
             raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
@@ -247,63 +269,7 @@ def worst(statuses: Iterable[str]) -> int:
     return 1 if known & {"invalid", "refuted"} else 3 if known - {"valid", "supported"} else 0
 
 
-def named_plan(session: Session, word: str) -> Parsed:
-    """A plan by file, ``-`` for standard input, id, label or pin; a store is opened for the last three alone.
-
-    Raises InputError where no chips can hold its layout. A lane that nobody declared is reported: it bars nothing.
-    """
-    from receipts.questions.plan import parse_plan, read_plan
-
-    if word == "-":
-        plan = parse_plan(from_stdin())
-    elif is_file(word):
-        plan = read_plan(word)
-    else:
-        plan = read_plan(word, session.opened(looked_up=[word]))
-    _note_undeclared(session, plan)
-    laid_out(session, plan)
-    return plan
-
-
-def _note_undeclared(session: Session, plan: Parsed) -> None:
-    name, lanes = plan.receipt.run.lane, session.rulebook.lanes
-    if name not in lanes.names():
-        from receipts.base.errors import near
-        from receipts.cli import output
-
-        hint = near(name, lanes.names()) or "; see: receipts lanes"
-        output.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{hint}")
-
-
-def laid_out(session: Session, plan: Parsed) -> None:
-    """Refuse a plan that no chips can hold, whatever their memory. Raises InputError with every place."""
-    from receipts.base.errors import InputError
-    from receipts.questions.plan import layout_problems
-
-    rulebook = session.rulebook
-    problems = layout_problems(plan, rulebook.lanes.of(plan.receipt.run.lane), rulebook.rules)
-    if problems:
-        raise InputError(plan.source, problems)
-
-
 Answered = TypeVar("Answered")
-_EXAMPLES = "\n\nExamples:\n"
-
-
-class Answer(NamedTuple):
-    """What a verb gives back: its answer as data for ``--json`` and as people read it, and the exit code.
-
-    Either form may be a function, of which only the one that is printed is called. ``notes`` lead a person on, on
-    standard error; ``opened`` opens the folds of a page.
-    """
-
-    data: Any
-    shown: Shown | Callable[[], Shown] = None
-    code: int = 0
-    notes: tuple[str, ...] = ()
-    opened: bool = False
-
-
 Function = Callable[..., Answer | int]
 
 
@@ -320,9 +286,9 @@ def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Call
             session = click.get_current_context().ensure_object(Session)
             session.as_json = as_json
             answer = function(session, **arguments)
-            return answer if isinstance(answer, int) else _print(session, answer)
+            return answer if isinstance(answer, int) else print_answer(session, answer)
 
-        command = (of or click).command(name, **_texts(function))(call)
+        command = (of or click).command(name, **texts(function))(call)
         if json:
             command.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON."))
         return command
@@ -332,26 +298,19 @@ def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Call
 
 def group(name: str) -> Callable[[Callable[[], None]], click.Group]:
     """Make a function, of which only the docstring counts, a verb that has others below it."""
-    return lambda function: click.group(name, None, **_texts(function))(function)
+    return lambda function: click.group(name, None, **texts(function))(function)
 
 
-def _texts(function: Callable[..., Any]) -> dict[str, Any]:
-    """Help and epilog of a docstring; the help of a group has its first sentence."""
-    text, examples, below = inspect.cleandoc(function.__doc__ or "").partition(_EXAMPLES)
-    sentence = " ".join(text.partition("\n\n")[0].partition(". ")[0].split())
-    return {
-        "help": text,
-        "short_help": f"{sentence.removesuffix('.')}.",
-        "epilog": f"\b{examples[1:]}{below}" if below else None,
-    }
-
-
-def _print(session: Session, answer: Answer) -> int:
+def print_answer(session: Session, answer: Answer) -> int:
+    """Print the answer of a verb, and its notes; its exit code."""
     session.progress.clear()
-    output.answer(session.as_json, answer.data, answer.shown, opened=answer.opened)
+    if session.as_json:
+        output.line(answer.to_json())
+    else:
+        sys.stdout.write(answer.text(output.terminal()))
     for text in answer.notes if not session.as_json else ():
         output.note(text)
-    return answer.code
+    return answer.exit_code
 
 
 def each(
@@ -362,7 +321,7 @@ def each(
     for item in items:
         known.append(item)
         if not session.as_json:
-            output.answer(False, None, shown(item))
+            sys.stdout.write(output.terminal().text(shown(item)))
     if session.as_json:
         output.as_json([data(item) for item in known])
     return known

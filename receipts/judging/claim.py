@@ -353,6 +353,7 @@ class ClaimFile:
     source: str
     folder: Path | None
     claims: tuple[Claim, ...]
+    raw: bytes = b""  # the document, where it is one
 
 
 def read_claims_file(path: str | Path) -> ClaimFile:
@@ -362,7 +363,7 @@ def read_claims_file(path: str | Path) -> ClaimFile:
         raw = read_small(place, MAX_CLAIMS_BYTES)
     except OSError as error:
         raise InputError(str(path), [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
-    return ClaimFile(str(path), place.parent, parse_claims(raw, str(path)))
+    return ClaimFile(str(path), place.parent, parse_claims(raw, str(path)), raw)
 
 
 def parse_claims(raw: bytes, source: str) -> tuple[Claim, ...]:

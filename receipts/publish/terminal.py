@@ -116,6 +116,16 @@ class Terminal:
         color = _ANSI.get(STATES.get(style, style))
         return f"\x1b[{color}m{text}\x1b[0m" if color and self.colored and text else text
 
+    def text(self, shown: Page | Table | str | Sequence[Page] | None, *, opened: bool = False) -> str:
+        """A page, a table, text or several pages as the lines that are printed, each with its end."""
+        if isinstance(shown, str):
+            return "".join(f"{clean(part)}\n" for part in shown.split("\n"))
+        if isinstance(shown, Table):
+            return "".join(f"{line}\n" for line in self.table(shown))
+        if isinstance(shown, Page):
+            return "".join(f"{line}\n" for line in self.page(shown, opened=opened))
+        return "\n".join(self.text(page, opened=opened) for page in shown or ())
+
     def page(self, page: Page, *, opened: bool = False) -> Iterator[str]:
         """All lines of a page; ``opened`` opens its folds."""
         if page.headline:

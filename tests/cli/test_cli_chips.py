@@ -13,7 +13,8 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.cli import receipts as command
+from receipts.api.questions.receipts import chips
+from receipts.cli.asked import command
 from receipts.metrics.chips import METRICS, PHASES
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ def slice_of(shell: Shell, name: str, count: int, physical: str, **leaves: Any) 
 
 
 def test_the_options_are_those_of_the_account() -> None:
-    choices = {option.name: getattr(option.type, "choices", None) for option in command.chips.params}
+    choices = {option.name: getattr(option.type, "choices", None) for option in command(chips).params}
     assert tuple(choices["phase"] or ()) == PHASES
     assert tuple(choices["metric"] or ()) == METRICS
 

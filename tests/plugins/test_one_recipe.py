@@ -16,8 +16,8 @@ import pytest
 
 import rule_cases as cases
 import section_store as section
+from receipts.api.questions.compare import compare
 from receipts.axes.lane import Lane
-from receipts.cli.compare import ComparisonOptions, gather
 from receipts.cli.session import Session
 from receipts.judging.claim import claim_from_json
 from receipts.judging.verdict import Comparison, verdict_to_json
@@ -127,9 +127,7 @@ def said(verdict: Comparison) -> tuple[object, ...]:
 
 
 def command(store: Store, a: Parsed, b: Parsed, **words: Any) -> Comparison:
-    options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": ()}
-    asked = ComparisonOptions(((a.id,), (b.id,)), **{**options, **words})
-    return gather(session(store.url), asked, stored=True).verdict
+    return compare(session(store.url), [a.id], [b.id], **{"metric": METRIC, **words}).verdict
 
 
 @cache
@@ -278,9 +276,8 @@ def test_an_invalid_launch_rejects_where_it_is_named_and_not_where_a_label_names
         spoilt = launch("base-9", 5, 1.2, HOST_READS)
         put(store, *a, *b, spoilt)
         assert command(store, spoilt, b[0]).status == "rejected"
-        options: dict[str, Any] = {"metric": METRIC, "waive": (), "study": None, "witness": (), "only": True}
-        asked = ComparisonOptions((("label=base",), ("label=fast",)), **options)
-        assert gather(Session(store.url), asked, stored=True).verdict.status == "accepted"
+        asked = compare(Session(store.url), ["label=base"], ["label=fast"], metric=METRIC, join="only")
+        assert asked.verdict.status == "accepted"
 
 
 def test_one_unsteady_launch_does_not_silence_the_others(tmp_path: Path) -> None:

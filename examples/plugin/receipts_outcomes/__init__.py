@@ -7,8 +7,8 @@ from receipts.base.plugins import Plugin, Verb
 
 PLUGIN = Plugin(
     verbs={
-        "outcomes": Verb("verbs", "Compare and explain", "Count how the launches of each lane ended.", after="list")
+        "outcomes": Verb("question", "Compare and explain", "Count how the launches of each lane ended.", after="list")
     },
-    questions={"outcomes": "question"},
+    questions=("question",),
     services={"report": "verbs", "weekly": "page"},
 )

@@ -1,4 +1,4 @@
-"""``receipts outcomes`` and ``receipts report outcomes``."""
+"""``receipts report outcomes``."""
 
 from __future__ import annotations
 
@@ -9,23 +9,6 @@ import click
 from receipts.cli.session import Answer, Session, verb
 
 
-@verb("outcomes")
-def command(session: Session) -> Answer:
-    """Count how the launches of each lane ended.
-
-    Examples:
-      receipts outcomes
-      receipts outcomes --json
-
-    Exit codes: 0 counted, 3 the store has no launch.
-    """
-    from receipts.api.store import Store
-    from receipts_outcomes.question import outcomes
-
-    answer = outcomes(Store(session.store, session.rulebook))
-    return Answer(answer.to_dict(), answer.page(), answer.exit_code)
-
-
 @verb("outcomes", json=False)
 @click.argument("out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE")
 def report(session: Session, out: Path) -> Answer:
@@ -34,11 +17,10 @@ def report(session: Session, out: Path) -> Answer:
     Examples:
       receipts report outcomes outcomes.md
     """
-    from receipts.api.store import Store
     from receipts.publish.markdown import markdown
     from receipts_outcomes.question import outcomes
 
-    out.write_text(f"{markdown(outcomes(Store(session.store, session.rulebook)).page(), document=True)}\n")
+    out.write_text(f"{markdown(outcomes(session).page(), document=True)}\n")
     return Answer(None, f"wrote {out}")
 
 

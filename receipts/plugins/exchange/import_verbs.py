@@ -20,8 +20,8 @@ from receipts.cli import output
 from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
+    from receipts.api.answer import Shown
     from receipts.base.errors import Problem
-    from receipts.cli.output import Shown
     from receipts.plugins.exchange.mlperf import PublishedLog
     from receipts.plugins.exchange.notebook import ImportedTable
     from receipts.receipt import Document

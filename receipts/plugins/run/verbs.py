@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.api.questions.capacity import plan_of
 from receipts.base.errors import UsageError
 from receipts.base.units import amount, counted
 from receipts.cli import output
-from receipts.cli.session import Session, named_plan, verb
+from receipts.cli.asked import read_files
+from receipts.cli.session import Session, verb
 
 if TYPE_CHECKING:
     from receipts.plugins.run.folder import Attempt, AttemptFolder
@@ -217,7 +219,7 @@ def _begun(
         raise UsageError(f"name the command after --: receipts run --plan {quote(plan)} -- python train.py …")
     if nodes > 1 and place is None:
         raise UsageError("--nodes needs --dir, a folder that every node sees")
-    wanted = named_plan(session, plan)
+    wanted = plan_of(session, read_files((plan,), "plan")[0])
     folder = AttemptFolder(Path(place or f"receipts-run-{datetime.now():%Y%m%d-%H%M%S}"))
     CommandWords(words).filled(wanted, {"plan": folder.path, "dir": folder.path})
     if rank == 0:

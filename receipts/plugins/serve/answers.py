@@ -9,17 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import orjson
 from anyio import to_thread
 
-from receipts import metrics as registry
 from receipts.base.errors import ConflictError, InputError, Problem, UsageError
-from receipts.plugins.serve.operation import CODE, MEDIA, ORDERS, Call, Decided, Named, Pinned, Reply, Sides, reply
-from receipts.plugins.serve.operation import listed_page as page_of
+from receipts.plugins.serve.operation import Call, Decided, Pinned, Reply
 from receipts.plugins.serve.server import METRICS_MEDIA, AccessDenied
 from receipts.publish.json_text import json_text
 from receipts.publish.verdict import submission_json
@@ -28,7 +25,6 @@ from receipts.signing.envelope import Envelope, read_envelope
 from receipts.store.evidence import VARIABLE, kept_files
 
 if TYPE_CHECKING:
-    from receipts.receipt import Parsed
     from receipts.workflows.submit import Submission
 
 
@@ -126,126 +122,15 @@ def metrics(call: Call) -> Reply:
     return Reply(call.server.metrics.text(call.server.gate.running), METRICS_MEDIA)
 
 
-def listed(call: Call) -> Reply:
-    """A page of stored receipts, newest first; the header Link has the next one."""
-    from receipts.api.answer import Receipts
-
-    limit = call.get("limit", 50)
-    rows, following = page_of(
-        call.store.opened,
-        call.get("where", []),
-        order=call.get("order", ORDERS[0]),
-        limit=limit,
-        superseded=call.get("superseded", False),
-        cursor=call.get("cursor"),
-    )
-    answered = reply(call, Receipts(call.store, rows))
-    if following is None:
-        return answered
-    url = call.request.url.include_query_params(cursor=following)
-    link = f'<{url.path}?{url.query}>; rel="next"'
-    return Reply(answered.body, answered.media, headers={**answered.headers, "Link": link})
-
-
-def receipt(call: Call) -> Reply:
-    """One receipt: answers, verdict, stated leaves, memory by chip, decisions."""
-    one = call.store.get(call.name)
-    return reply(call, one, stated=call.get("facts", False))
-
-
 def raw(call: Call) -> Reply:
     """The bytes of a receipt as they came. The ETag is their SHA-256, which is the receipt's id."""
     name = call.store.opened.resolve(call.name)
     return Reply(call.store.opened.document(name), digest=name)
 
 
-def verify(call: Call) -> Reply:
-    """Read the kept evidence of a receipt again: bytes, files by their digests, leaves by today's readers."""
-    from receipts.workflows.evidence import exit_code, verify_stored
-
-    opened = call.store.opened
-    done = verify_stored(opened.resolve_all(call.name), opened, call.server.rulebook, {})
-    return Reply(json_text([item.as_data() for item in done]) + "\n", headers={CODE: str(exit_code(done))})
-
-
-def compare(call: Call) -> Reply:
-    """Compare B against A, each with the launches of its session."""
-    return _compared(call, call.values["a"], call.values["b"], call.get("witness", []))
-
-
-def compare_documents(call: Call) -> Reply:
-    """Compare words and documents: ``{"a": ["3f9c", {"document": "…"}], "b": […]}``."""
-    body = Sides.read(call.body)
-    return _compared(call, _named(body.a, "a"), _named(body.b, "b"), _named(body.witness, "witness"))
-
-
-def _compared(call: Call, a: list[Any], b: list[Any], witnesses: list[Any]) -> Reply:
-    waivers: dict[str, str] = {}
-    for word in call.get("waive", []):
-        axis, _, why = word.partition("=")
-        if not why.strip():
-            raise UsageError(f"waive={word}: write AXIS=the reason why it cannot matter")
-        waivers[axis.strip()] = why.strip()
-    answer = call.store.compare(
-        a,
-        b,
-        metric=call.get("metric", registry.DEFAULT),
-        waivers=waivers,
-        study=call.get("study"),
-        witnesses=witnesses,
-        join=call.get("join", "session"),
-    )
-    if call.get("format") == "text" and call.get("line", False):
-        verdict = answer.verdict
-        text = f"{verdict.label_a} → {verdict.label_b}: {verdict.last_line()}\n"
-        return Reply(text, MEDIA["text"], headers=reply(call, answer).headers)
-    return reply(call, answer)
-
-
-def neighbours(call: Call) -> Reply:
-    """Stored configurations one axis away from a receipt, each compared."""
-    metric, limit = call.get("metric", registry.DEFAULT), call.get("limit", 10)
-    return reply(call, call.store.neighbours(call.values["of"], metric=metric, axis=call.get("axis"), limit=limit))
-
-
-def bridge(call: Call) -> Reply:
-    """The chain of accepted one-axis comparisons from A to B, or what is missing for one."""
-    most = min(call.get("most", 200), call.server.settings.limits.hops)
-    metric = call.get("metric", registry.DEFAULT)
-    return reply(call, call.store.bridge(call.values["a"], call.values["b"], metric=metric, most=most))
-
-
-def preflight(call: Call) -> Reply:
-    """Whether a plan is known to work or to fail, and what to try next."""
-    return reply(call, call.store.preflight(call.body if call.request.method == "POST" else call.values["plan"]))
-
-
-def frontier(call: Call) -> Reply:
-    """The best proven result of every shape, beside the best that is merely reported."""
-    return reply(call, call.store.frontier(*call.get("lane", [])))
-
-
-def claims(call: Call) -> Reply:
-    """The store's claims with their present verdicts."""
-    return reply(call, call.store.claims(status=call.get("status"), superseded=call.get("superseded", False)))
-
-
-def claim_check(call: Call) -> Reply:
-    """Judge the claims of a claims.toml against the store's receipts, and store nothing."""
-    return Reply(json_text(call.store.judge_claims(call.body)) + "\n")
-
-
 def claim_add(call: Call) -> Reply:
     """Add the claims of a claims.toml to the store, with a first verdict on each."""
     return Reply(json_text(call.store.add_claims(call.body)) + "\n", status=201)
-
-
-def claim(call: Call) -> Reply:
-    """One claim: its verdicts now and before, and the decisions on its receipts."""
-    from receipts.questions.claims.stored import history
-
-    past = history(call.store.opened, call.name, call.server.rulebook)
-    return Reply(json_text(past.document()) + "\n", headers={CODE: str(past.verdict.exit_code)})
 
 
 def pins(call: Call) -> Reply:
@@ -308,13 +193,3 @@ def _report(call: Call, files: dict[str, bytes]) -> Reply:
 def tokens(call: Call) -> Reply:
     """Tokens that are not revoked, without their secrets."""
     return Reply(json_text([item._asdict() for item in call.server.tokens.all()]) + "\n")
-
-
-def _named(items: Sequence[Named], side: str) -> list[Parsed | str]:
-    """Words as they are, documents as receipts. Raises InputError."""
-    from receipts.receipt import Document, parse
-
-    return [
-        item if isinstance(item, str) else parse(Document(item["document"].encode(), f"{side}[{number}]"))
-        for number, item in enumerate(items)
-    ]

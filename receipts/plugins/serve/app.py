@@ -24,6 +24,7 @@ from receipts.plugins.serve.guard import THREADS, BadEncoding, Busy, Sites, TooL
 from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
 from receipts.plugins.serve.server import AccessDenied, Server
 
+TOML = "application/toml"
 Endpoint = Callable[[Request], Awaitable[Response]]
 # A page loads nothing from elsewhere and runs no script; nobody frames it.
 SECURITY = {
@@ -106,7 +107,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     except TooSlow as error:
         return problem(504, f"it took more than {error.seconds:g} s and was ended; ask for less")
     except TooLarge:
-        return problem(413, f"send at most {_most(server, item):,} bytes")
+        return problem(413, f"send at most {_most(server, item, request):,} bytes")
     except BadEncoding as error:
         return problem(415, str(error))
     except ClientDisconnect:
@@ -122,22 +123,26 @@ def bearer(request: Request) -> str | None:
     return secret.strip() if kind.lower() == "bearer" else None
 
 
-def _most(server: Server, item: Operation) -> int:
+def _most(server: Server, item: Operation, request: Request) -> int:
     limits = server.settings.limits
     if item.body is not None and item.body.streamed:
         return limits.evidence
-    return limits.toml if item.body is not None and item.body.media == "application/toml" else limits.body
+    return limits.toml if TOML in (_kind(request), item.body.media if item.body is not None else "") else limits.body
+
+
+def _kind(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
     if item.body is None:
         return
     # A page elsewhere can send a body without a type, and three types that nothing here takes, and is not asked first.
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in (item.body.media, "application/octet-stream"):
+    kind = _kind(request)
+    if kind not in (item.body.media, "application/octet-stream", *([TOML] if item.body.toml else [])):
         raise BadEncoding(f"Content-Type {kind[:80]!r}: send {item.body.media}")
     encoding = request.headers.get("content-encoding", "").lower()
-    async for piece in unpacked(request.stream(), encoding, _most(server, item)):
+    async for piece in unpacked(request.stream(), encoding, _most(server, item, request)):
         yield piece
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from receipts.api.questions.receipts import list_receipts
 from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import counted
 from receipts.plugins.serve.guard import status_of
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.operation import listed_page as page_of
 from receipts.plugins.serve.view import ROWS, View, moment, run
 from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
 from receipts.publish.report.regressions import section
@@ -39,7 +39,8 @@ def failures(call: Call) -> View:
     outcomes = [name for name, _ in held["outcome"] if name not in UNFAILED]
     every: list[Stored] = []
     for outcome in outcomes:
-        every += page_of(call.store.opened, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)[0]
+        listed = list_receipts(call.store.session, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)
+        every += listed.entries
     rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
     sections = [_envelope(call, lane), failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
@@ -142,7 +143,8 @@ def inbox(call: Call) -> View:
     ]
     week = datetime.now(UTC) - timedelta(days=7)
     failing = [f"outcome!={name}" for name in UNFAILED]
-    lately, more = page_of(call.store.opened, [f"started>={week:%Y-%m-%d}", *failing], limit=ROWS)
+    listed = list_receipts(call.store.session, [f"started>={week:%Y-%m-%d}", *failing], limit=ROWS)
+    lately, more = listed.entries, listed.following
     stale = [item for item in call.store.claims().to_dict() if item["status"] in ("stale", "refuted")]
     claims = ((item["claim"], Mark("no", item["status"]), item["text"][:200]) for item in stale)
     table = table_of("Claims", "claim | status | says", claims, empty="no claim is stale or refuted")

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from receipts import __version__
-from receipts import metrics as registry
 from receipts.plugins.serve import answers
 from receipts.plugins.serve.answers import enveloped, evidence_kept, submitted
+from receipts.plugins.serve.asked import operations
 from receipts.plugins.serve.guard import PROBLEM_MEDIA as PROBLEM
 from receipts.plugins.serve.guard import TITLES
 from receipts.plugins.serve.operation import (
     CODE,
-    FLAG,
-    FORMS,
     MEDIA,
-    ORDERS,
     WORD,
     Body,
     Decided,
@@ -25,32 +22,21 @@ from receipts.plugins.serve.operation import (
     Param,
     Pinned,
     Responder,
-    Sides,
 )
 from receipts.plugins.serve.server import METRICS_MEDIA
 from receipts.signing.envelope import MEDIA as ENVELOPE_MEDIA
 
 RECEIPT: Final = {"type": "object", "description": "A receipt: schema/receipt-1.schema.json"}
 ENVELOPE: Final = {"type": "object", "required": ["payload", "payloadType", "signatures"], "description": "DSSE v1"}
-METRIC: Final = Param("metric", {"type": "string", "enum": list(registry.METRICS)}, "The metric to compare")
-_WHERE = Param("where", WORD, "A condition, such as batch.micro_batch=4 or chips>=8", many=True)
 _LANE = Param("lane", WORD, "Only this lane", many=True)
 _FORM = Param("format", {"type": "string", "enum": ["json", "markdown", "html"]}, "The form of the report")
-_SIDES = (
-    METRIC,
-    Param("waive", WORD, "AXIS=REASON: an axis that does not count", many=True),
-    Param("study", WORD, "A study whose axes change together on purpose"),
-    Param("join", {"type": "string", "enum": ["session", "only", "all"]}, "Which stored launches join those named"),
-    Param("line", FLAG, "With format=text: one line"),
-    *FORMS,
-)
 
 
 def _read(path: str, answer: Responder, *query: Param, costly: bool = False) -> Operation:
     return Operation("GET", path, "read", answer, query, costly=costly)
 
 
-OPERATIONS: Final = (
+OPERATIONS: Final[tuple[Operation, ...]] = (
     Operation("GET", "/healthz", None, answers.healthz),
     Operation("GET", "/openapi.json", None, answers.openapi),
     Operation("GET", "/metrics", "read", answers.metrics, answers={200: METRICS_MEDIA}),
@@ -72,17 +58,6 @@ OPERATIONS: Final = (
         ),
         answers={201: "application/json", 200: "application/json"},
     ),
-    _read(
-        "/v1/receipts",
-        answers.listed,
-        _WHERE,
-        Param("order", {"type": "string", "enum": list(ORDERS)}, "newest by default"),
-        Param("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, "Rows of a page; 50 by default"),
-        Param("superseded", FLAG, "true: superseded and retracted ones, too"),
-        Param("cursor", WORD, "The cursor of the page before, from its Link header"),
-        *FORMS,
-    ),
-    _read("/v1/receipts/{id}", answers.receipt, Param("facts", FLAG, "With every stated leaf in the text"), *FORMS),
     Operation(
         "PUT",
         "/v1/evidence/{sha256}",
@@ -91,64 +66,7 @@ OPERATIONS: Final = (
         body=Body("application/octet-stream", None, "The file; its SHA-256 is in the path", streamed=True),
         answers={201: "application/json", 200: "application/json"},
     ),
-    _read("/v1/receipts/{id}/verify", answers.verify, costly=True),
     _read("/v1/receipts/{id}/raw", answers.raw),
-    _read(
-        "/v1/compare",
-        answers.compare,
-        Param("a", WORD, "A receipt of side A: id, prefix, label, label=GLOB or @pin", required=True, many=True),
-        Param("b", WORD, "A receipt of side B", required=True, many=True),
-        Param("witness", WORD, "A launch that shows the path of one of them", many=True),
-        *_SIDES,
-        costly=True,
-    ),
-    Operation(
-        "POST",
-        "/v1/compare",
-        "read",
-        answers.compare_documents,
-        _SIDES,
-        Body("application/json", Sides.model_json_schema(), "Each side: words that name receipts, and documents"),
-        costly=True,
-    ),
-    _read(
-        "/v1/neighbours",
-        answers.neighbours,
-        Param("of", WORD, "The receipt", required=True),
-        METRIC,
-        Param("axis", WORD, "Only this axis"),
-        Param("limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Configurations of an axis"),
-        *FORMS,
-        costly=True,
-    ),
-    _read(
-        "/v1/bridge",
-        answers.bridge,
-        Param("a", WORD, "The receipt to start from", required=True),
-        Param("b", WORD, "The receipt to get to", required=True),
-        METRIC,
-        Param("most", {"type": "integer", "minimum": 1, "maximum": 500}, "Hops that are judged"),
-        *FORMS,
-        costly=True,
-    ),
-    _read("/v1/preflight", answers.preflight, Param("plan", WORD, "A stored receipt", required=True), *FORMS),
-    Operation(
-        "POST",
-        "/v1/preflight",
-        "read",
-        answers.preflight,
-        FORMS,
-        Body("application/json", {"type": "object"}, "The plan: a receipt, as far as it is known before a launch"),
-    ),
-    _read("/v1/frontier", answers.frontier, _LANE, *FORMS, costly=True),
-    _read(
-        "/v1/claims",
-        answers.claims,
-        Param("status", {"type": "string", "enum": ["supported", "refuted", "unproven", "stale"]}, "Only these"),
-        Param("superseded", FLAG, "true: superseded and withdrawn ones, too"),
-        *FORMS,
-        costly=True,
-    ),
     Operation(
         "POST",
         "/v1/claims",
@@ -157,15 +75,6 @@ OPERATIONS: Final = (
         body=Body("application/toml", None, "A claims.toml"),
         answers={201: "application/json"},
     ),
-    Operation(
-        "POST",
-        "/v1/claims/check",
-        "read",
-        answers.claim_check,
-        body=Body("application/toml", None, "A claims.toml"),
-        costly=True,
-    ),
-    _read("/v1/claims/{id}", answers.claim, costly=True),
     _read("/v1/pins", answers.pins),
     _read("/v1/pins/{name}", answers.pin_history),
     Operation(
@@ -195,6 +104,7 @@ OPERATIONS: Final = (
     ),
     _read("/v1/reports/claims/{id}", answers.claim_report, _FORM, costly=True),
     Operation("GET", "/v1/tokens", "admin", answers.tokens),
+    *operations(),
 )
 
 
@@ -252,6 +162,8 @@ def _operation(item: Operation) -> dict[str, Any]:
 
 _IN_PATH = {
     "id": {**WORD, "pattern": r"^[^\x00-\x1f\x7f-\x9f/?#%]+$"},
+    "receipt": {**WORD, "pattern": r"^[^\x00-\x1f\x7f-\x9f/?#%]+$"},
+    "claim_id": {**WORD, "pattern": r"^[^\x00-\x1f\x7f-\x9f/?#%]+$"},
     "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
     "name": {"type": "string", "pattern": r"^[A-Za-z][A-Za-z0-9._-]{0,99}$"},
 }
@@ -269,7 +181,8 @@ def _parameter(item: Param) -> dict[str, Any]:
 
 def _answer(item: Operation, media: str) -> dict[str, Any]:
     forms = next((one.schema["enum"] for one in item.query if one.name == "format"), None)
-    kinds = [MEDIA.get(form, "text/html") for form in forms] if forms else [media]
+    kinds = [MEDIA[form] for form in forms if form in MEDIA] if forms else [media]
+    kinds += item.files
     answer: dict[str, Any] = {"description": item.summary, "content": {kind: {} for kind in kinds}}
     if any(one.name == "width" for one in item.query):
         answer["headers"] = {CODE: {"description": "What the command ends with", "schema": {"type": "string"}}}

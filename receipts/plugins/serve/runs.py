@@ -8,10 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
+from receipts.api.questions.receipts import list_receipts
 from receipts.base.errors import UsageError
 from receipts.base.units import counted
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.operation import listed_page as page_of
 from receipts.plugins.serve.view import RATE, ROWS, View, may, moment, run, url
 from receipts.publish.page import Figure, Page, Section, marked, table_of
 from receipts.publish.pictures import forest, svg
@@ -76,7 +76,7 @@ def one_run(call: Call) -> View:
 
     receipt = call.store.get(call.name)
     published = call.store.opened.published
-    shown = receipt.page(stated=True)
+    shown = receipt.page(facts=True)
     sections = [_titled(item) for item in shown.sections]
     steps = _steps(call, receipt)
     sections[1:1] = [steps] if steps is not None else []
@@ -198,12 +198,9 @@ def runs(call: Call) -> View:
     """Stored receipts by conditions, folded by configuration; two that are ticked are compared, more swept."""
     text = call.request.query_params.get("q", "")
     conditions = [f"{name}={value}" for name in FACETS if (value := call.request.query_params.get(name))]
-    rows, following = page_of(
-        call.store.opened,
-        [*text.split(), *conditions],
-        limit=ROWS,
-        cursor=call.request.query_params.get("cursor") or None,
-    )
+    cursor = call.request.query_params.get("cursor") or None
+    listed = list_receipts(call.store.session, [*text.split(), *conditions], limit=ROWS, cursor=cursor)
+    rows, following = listed.entries, listed.following
     chosen = [(name, value) for name in ("q", *FACETS) if (value := call.request.query_params.get(name))]
     held = call.server.counts()
     filters = [

@@ -51,7 +51,8 @@ def serve_command(
 
 @verb("mcp", json=False)
 @click.option("--listen", metavar="ADDRESS:PORT", help="Serve over HTTP here, to who has a token.")
-def mcp(session: Session, listen: str | None) -> int:
+@click.option("--all", "whole", is_flag=True, help="Offer every question, not only the twelve that are asked most.")
+def mcp(session: Session, listen: str | None, whole: bool) -> int:
     """Serve the store's questions to an agent over the Model Context Protocol, read-only.
 
     Examples:
@@ -67,7 +68,7 @@ def mcp(session: Session, listen: str | None) -> int:
     extra("mcp", "mcp")
     from receipts.plugins.serve.mcp import serve
 
-    serve(session.store_url, session.rulebook, listen)
+    serve(session.store_url, session.rulebook, listen, whole=whole)
     return 0
 
 

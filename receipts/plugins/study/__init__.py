@@ -5,18 +5,18 @@ from receipts.base.plugins import Plugin, Verb
 PLUGIN = Plugin(
     verbs={
         "bridge": Verb(
-            "verbs", "Compare and explain", "Split a gain into a chain of one-axis comparisons.", after="neighbours"
+            "questions", "Compare and explain", "Split a gain into a chain of one-axis comparisons.", after="neighbours"
         ),
         "bisect": Verb(
-            "verbs", "Compare and explain", "Find the axes that made a configuration worse.", after="bridge"
+            "questions", "Compare and explain", "Find the axes that made a configuration worse.", after="bridge"
         ),
         "sweep": Verb(
-            "verbs",
+            "questions",
             "Compare and explain",
             "Show a grid of launches as a table, each compared with a base.",
             after="bisect",
         ),
         "plan": Verb("verbs", "Plan and launch", "Plan the launches that decide, and read what they say.", after=""),
     },
-    questions={"bridge": "api"},
+    questions=("questions",),
 )

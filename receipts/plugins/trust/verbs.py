@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from receipts.api.question import Metric
 from receipts.base import files
 from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import moment
 from receipts.cli import output
-from receipts.cli.compare import METRIC, ComparisonOptions, gather
+from receipts.cli.asked import as_option
 from receipts.cli.session import Answer, Session, group, is_file, parsed_file, verb
 from receipts.publish.page import table_of
 
@@ -26,7 +27,7 @@ SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The ke
 @verb("attest", json=False)
 @click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
-@METRIC
+@as_option("metric", Metric, "tokens_per_second")
 @SIGN
 @click.option("--output", "-o", "output_", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file.")
 def attest_command(session: Session, word: str, other: str | None, metric: str, sign: str, output_: Path | None) -> int:
@@ -60,9 +61,10 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
     from receipts.plugins.trust.bundle import Answered, report
 
     if other is not None:
-        sides = ((word,), (other,))
-        options = ComparisonOptions(sides, metric=metric, waive=(), study=None, witness=())
-        compared = gather(session, options, stored=not options.all_files)
+        from receipts.api.questions.compare import compare
+        from receipts.cli.asked import read_files
+
+        compared = compare(session, *([item] for item in read_files((word, other))), metric=metric)
         return Answered.of("comparison", compared.verdict, [*compared.sides.a, *compared.sides.b])
     if Path(word).is_dir():
         return report(Path(word), session.store, session.rulebook.rules.digest)
@@ -86,7 +88,7 @@ def answered(session: Session, word: str, other: str | None, metric: str) -> Ans
 @verb("bundle")
 @click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
-@METRIC
+@as_option("metric", Metric, "tokens_per_second")
 @SIGN
 @click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
 @click.option(

@@ -98,12 +98,16 @@ _ENTRIES: Final = 100  # rows of receipts that are read together
 
 
 class Filters(NamedTuple):
-    """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set."""
+    """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set.
+
+    ``after`` is a receipt that those of a page come behind: when it started, and its number.
+    """
 
     conditions: tuple[Condition, ...] = ()
     superseded: bool = False
     order: Order = "newest"
     limit: int | None = None
+    after: tuple[datetime, int] | None = None
 
 
 class _Page(NamedTuple):
@@ -129,7 +133,7 @@ def find(connection: Connection, filters: Filters, progress: Progress | None = N
     leads = _leads(connection, terms)
     planned = _plan(connection, terms, leads)
     if planned.most:
-        pages = _pages(connection, terms, planned, leads, filters.order, progress)
+        pages = _pages(connection, terms, planned, leads, filters, progress)
         rows = _meeting(connection, pages, terms, filters)
         if terms.leaves:
             rows = meeting_leaves(connection, rows, terms.leaves)
@@ -172,7 +176,7 @@ def _pages(
     terms: Terms,
     planned: ListPlan,
     leads: Mapping[str, Select[Any]],
-    order: Order,
+    filters: Filters,
     progress: Progress | None,
 ) -> Iterator[_Page]:
     """Receipts that may meet the terms, in order, in the pages of the plan."""
@@ -180,7 +184,7 @@ def _pages(
     rows = select(*(receipts.c[name] for name in columns))
     every = rows.where(*(test.clause(receipts) for test in terms.columns if test.column == "started"))
     left = tuple(term for term in terms.axes if not (term.has and planned.lead == AXES))
-    after, seen = None, 0
+    order, after, seen = filters.order, filters.after, 0
     for of_lead, size in planned.pages():
         ordered = _in_order(leads[planned.lead or ""] if of_lead else every, order, after)
         if of_lead and planned.lead == AXES and size < planned.most:

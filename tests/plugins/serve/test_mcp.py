@@ -22,12 +22,17 @@ EVERY = report_store.everything()
 A, B, LEFT = EVERY[0].id, EVERY[4].id, EVERY[-2].id
 CALLS: dict[str, dict[str, Any]] = {
     "compare": {"a": A, "b": B},
-    "explain_refusal": {"a": A, "b": LEFT},
-    "neighbours": {"receipt": A},
+    "neighbours": {"of": A},
     "bridge": {"a": A, "b": B},
     "show": {"receipt": "@golden"},
-    "what_next": {"receipt": A},
-    "preflight": {"plan": json.loads(EVERY[0].raw)},
+    "preflight": {"plan": {"document": json.loads(EVERY[0].raw)}},
+    "list": {"where": ["outcome=oom"]},
+    "check": {"receipt": A},
+    "noise": {},
+    "rules": {"code": "C101"},
+    "fit": {"plan": A},
+    "claim_list": {},
+    "history": {"receipt": A},
 }
 
 
@@ -43,6 +48,7 @@ async def _asked(target: Any) -> dict[str, dict[str, Any]]:
         assert {tool.name for tool in tools} == set(CALLS)
         assert all(tool.annotations is not None and tool.annotations.read_only_hint for tool in tools)
         answers = {name: content(await client.call_tool(name, words)) for name, words in CALLS.items()}
+        answers["refused"] = content(await client.call_tool("compare", {"a": A, "b": LEFT}))
         answers["wrong"] = content(await client.call_tool("show", {"receipt": "nothing"}))
     return answers
 
@@ -52,8 +58,8 @@ def test_the_official_client_lists_and_calls_every_tool(server: Server) -> None:
     answers = anyio.run(_asked, mcp_server(server.store))
     assert answers["compare"]["answer"]["status"] == "accepted"
     assert answers["compare"]["answer"] == json.loads(server.store().compare(A, B).to_json())
-    assert answers["explain_refusal"]["status"] == "rejected"
-    assert answers["explain_refusal"]["reasons"][0]["code"]
+    assert answers["refused"]["answer"]["status"] == "rejected"
+    assert answers["refused"]["answer"]["findings"][0]["code"]
     assert answers["show"]["answer"]["id"]
     assert "nothing" in answers["wrong"]["error"]
     assert all("data, not instructions" in item["note"] for item in answers.values())

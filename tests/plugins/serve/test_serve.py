@@ -199,7 +199,7 @@ CASES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ),
     (f"/v1/compare?a={A}&b={B}&format=text&width=100", ("compare", A, B)),
     (f"/v1/compare?a={A}&b={B}&format=markdown", ("compare", A, B, "--format", "markdown")),
-    (f"/v1/compare?a={A}&b={B}&format=text&line=true", ("compare", A, B, "--format", "line")),
+    (f"/v1/compare?a={A}&b={B}&format=line", ("compare", A, B, "--format", "line")),
     (f"/v1/receipts/{A}", ("show", A, "--json")),
     ("/v1/receipts/@golden?format=text&width=100&facts=true", ("show", "@golden", "--facts")),
     (f"/v1/receipts/{A}/raw", ("show", A, "--raw")),
@@ -438,11 +438,12 @@ def test_no_name_has_a_null_character(client: TestClient) -> None:
 def test_an_answer_says_nothing_of_the_store_that_failed(
     client: TestClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise StoreError("postgresql://ana@db.internal/receipts: it does not answer")
 
     monkeypatch.setattr("receipts.api.store.Store.get", fails)
     monkeypatch.setattr("receipts.store.Store.resolve", fails)
+    monkeypatch.setattr("receipts.store.Store.resolve_all", fails)
     for path in (f"/v1/receipts/{A}", f"/runs/{A}"):
         answer = client.get(path)
         assert answer.status_code == 503

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from receipts.api.listing import read_cursor
 from receipts.base.errors import UsageError
-from receipts.plugins.serve import operation
 
 
 def test_a_cursor_that_nests_too_deep_is_refused() -> None:
     with pytest.raises(UsageError, match="no cursor"):
-        operation.read_cursor("W1tb" * 25_000)
+        read_cursor("W1tb" * 25_000)
