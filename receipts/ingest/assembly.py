@@ -183,7 +183,7 @@ def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             where = Where(file.name, remark.place)
             if remark.kind != "contradiction":
                 draft.tell(remark.kind, remark.text, where)
-            elif not any(remark.text.startswith(f"{path} is ") for path in reading.disputed):
+            else:
                 draft.contradict("", f"{where}: {remark.text}")
 
 

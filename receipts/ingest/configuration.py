@@ -94,7 +94,8 @@ def readings(files: Iterable[FileEvidence]) -> Iterable[tuple[FileEvidence, Read
 def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, list[StatedLeaf]]:
     claims: defaultdict[str, list[StatedLeaf]] = defaultdict(list)
     for file, reading in readings(files):
-        for path, claim in reading.stated.items():
+        firsts, others = reading.stated.items(), reading.others.items()
+        for path, claim in (*firsts, *((path, item) for path, items in others for item in items)):
             where = Where(file.name, claim.place)
             timed = path == _TIMER and draft.base is not None and draft.base.get("measurement.step_durations_seconds")
             if path in READING_ONLY or path == "schema_version" or timed:
@@ -106,40 +107,26 @@ def _claims(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> dict[str, lis
             if value is None:
                 draft.tell("note", f"{path} reads {claim.text[:80]!r}, which is not a value for it", where)
                 continue
-            if path in reading.disputed and path not in _OWN:
-                draft.contradict(path, f"{file.name}: {_dispute(reading, path)}")
-                value = None
             claims[path].append(StatedLeaf(value, claim, where, reading.source, trust(reading.source)))
     return claims
-
-
-def _dispute(reading: Reading, path: str) -> str:
-    """The reading's own words for a leaf that its file states twice."""
-    remarks = (remark for remark in reading.remarks if remark.text.startswith(f"{path} is "))
-    remark = next(remarks, None)
-    return f"{remark.text} ({remark.place})" if remark else f"{path} is stated twice, with two values"
 
 
 def _state(draft: ReceiptDraft, path: str, claims: list[StatedLeaf]) -> None:
     best = [claim for claim in claims if claim.trust == max(item.trust for item in claims)]
     first = best[0]
     if path in _HIGHEST:
-        first = max((claim for claim in best if claim.value is not None), key=lambda claim: claim.value, default=first)
+        first = max(best, key=lambda claim: claim.value)
     elif path in _OWN:
-        known = [claim for claim in best if claim.value is not None]
-        first = min(known, key=lambda claim: str(claim.value)) if path == "run.started" and known else first
-    elif any(claim.value is None for claim in best):
-        return
+        first = min(best, key=lambda claim: str(claim.value)) if path == "run.started" else first
     else:
-        others = [claim for claim in claims if claim.value is not None and not alike(path, claim.value, first.value)]
+        others = [claim for claim in claims if not alike(path, claim.value, first.value)]
         torn = [claim for claim in others if claim.trust == first.trust]
         if others:
             what = "; ".join(f"{claim.where} says {_shown(claim)}" for claim in [first, *_distinct(path, others)][:4])
             draft.contradict(path, what, "" if torn else _shown(first))
         if torn:
             return
-    if first.value is not None:
-        draft.put(path, first.value, first.where, first.source, first.stated.text)
+    draft.put(path, first.value, first.where, first.source, first.stated.text)
 
 
 def _distinct(path: str, claims: Sequence[StatedLeaf]) -> list[StatedLeaf]:

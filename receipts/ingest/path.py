@@ -74,15 +74,16 @@ def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOpt
 
 
 def _state_leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
+    asked = [item for item in observed if item[0].level == "intent"]
+    wish = _ASKED.get(leaf, f"path.intended.{leaf}")
+    if asked and find_leaf(wish) is not None:
+        draft.fill(wish, "+".join(dict.fromkeys(seen.value for seen, _, _ in asked)), *asked[0][1:])
     best = max((seen.level for seen, _, _ in observed), key=LEVELS.index)
+    if best == "intent":
+        return
     strongest = [item for item in observed if item[0].level == best]
     value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
     _, where, source = strongest[0]
-    if best == "intent":
-        path = _ASKED.get(leaf, f"path.intended.{leaf}")
-        if find_leaf(path) is not None:
-            draft.fill(path, value, where, source)
-        return
     path = f"path.witnessed.{leaf}"
     if find_leaf(path) is None:
         draft.tell("note", f"{leaf} was seen as {value[:80]}; the receipt has no such leaf", where)

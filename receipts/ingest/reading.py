@@ -30,6 +30,7 @@ MAX_REMARKS = 200
 MAX_TIMERS = 1000
 MAX_ROWS = 100_000
 MAX_TEXT = 400
+MAX_VALUES = 4
 MAX_RESOLVED = 2000
 LOST = 0.02  # a log of single steps may lose a line
 TRANSFERS = "path.witnessed.host_transfers_per_step"
@@ -222,6 +223,7 @@ class Reading:
     ``numbered`` are the steps of its records in order, and ``lines`` the lines that they stand on; both are empty where
     the file was not read as it lies.
     ``predicted`` are the bytes of one chip that a program expected to need, by surface in its own words: no measure.
+    ``others`` are values of stated leaves that differ from the first, `MAX_VALUES` in all.
     ``causes`` say by leaf why it has its value, each with how often the file says so. ``means`` are times over
     intervals of steps, ``ended`` that the run says that it has. ``between`` is when its first and
     last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
@@ -236,7 +238,7 @@ class Reading:
     numbered: array[int] = field(default_factory=lambda: array("q"))
     lines: array[int] = field(default_factory=lambda: array("q"))
     stated: dict[str, StatedValue] = field(default_factory=dict)
-    disputed: set[str] = field(default_factory=set)
+    others: dict[str, list[StatedValue]] = field(default_factory=dict)
     not_steady: dict[int, Reason] = field(default_factory=dict)
     diverged: bool | None = None
     memory: list[MemoryRow] = field(default_factory=list)
@@ -271,16 +273,13 @@ class Reading:
         return len(self.steps) > 0 or self.diverged is not None
 
     def state(self, path: str, value: Any, text: str = "", line: int = 0, record: str = "") -> None:
-        """State a leaf of the receipt. A second, other value is kept as a contradiction; the first one stands."""
-        place = Place(line, record)
-        earlier = self.stated.get(path)
-        if earlier is None:
-            self.stated[path] = StatedValue(value, (text or str(value))[:MAX_TEXT], place)
-        elif earlier.value != value:
-            self.disputed.add(path)
-            self.remark(
-                "contradiction", f"{path} is {earlier.text} at {earlier.place}, and {(text or value)!s:.80} here", line
-            )
+        """State a leaf of the receipt; of a million values that differ a few are kept."""
+        stated = StatedValue(value, (text or str(value))[:MAX_TEXT], Place(line, record))
+        first = self.stated.setdefault(path, stated)
+        if first.value != value:
+            others = self.others.setdefault(path, [])
+            if len(others) < MAX_VALUES - 1 and all(other.value != value for other in others):
+                others.append(stated)
 
     def resolve(self, settings: Mapping[str, Any]) -> None:
         """Keep settings that a program printed of itself, by their dotted keys; one in pairs has its line behind it."""

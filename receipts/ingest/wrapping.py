@@ -189,6 +189,8 @@ def placed(reading: Reading, first: Sequence[int]) -> Reading:
         return replace(of, line=first[of.line - 1]) if 0 < of.line <= len(first) else of
 
     reading.stated = {path: replace(claim, place=place(claim.place)) for path, claim in reading.stated.items()}
+    for others in reading.others.values():
+        others[:] = [replace(other, place=place(other.place)) for other in others]
     reading.memory = [replace(row, place=place(row.place)) for row in reading.memory]
     reading.seen = [replace(seen, place=place(seen.place)) for seen in reading.seen]
     reading.failures = [replace(failure, place=place(failure.place)) for failure in reading.failures]

@@ -55,6 +55,33 @@ def test_a_file_that_says_two_things_of_a_leaf_says_none(tmp_path: Path) -> None
     assert len(found.contradictions) == 1
 
 
+def test_a_weaker_source_that_contradicts_itself_tears_nothing(tmp_path: Path) -> None:
+    asked = reading("command-line", parallelism__tensor=2)
+    asked.state("parallelism.tensor", 4, line=9)
+    found = ingested(file(tmp_path, asked, name="run.sh"), file(tmp_path, reading(parallelism__tensor=8)))
+    assert at(found, "parallelism.tensor") == 8
+    (item,) = found.contradictions
+    assert item.stands == "8"
+    assert item.what == "run.log:1 says 8; run.sh:1 says 2; run.sh:9 says 4"
+
+
+def test_a_file_that_repeats_a_value_in_fewer_digits_says_one_thing(tmp_path: Path) -> None:
+    twice = reading(numerics__learning_rate=0.0003141592)
+    twice.state("numerics.learning_rate", 0.000314, line=7)
+    found = ingested(file(tmp_path, twice))
+    assert at(found, "numerics.learning_rate") == 0.0003141592
+    assert not found.contradictions
+
+
+def test_a_million_values_of_a_leaf_cost_a_few(tmp_path: Path) -> None:
+    torn = reading(parallelism__tensor=1)
+    for tensor in range(2, 1000):
+        torn.state("parallelism.tensor", tensor, line=tensor)
+    (item,) = ingested(file(tmp_path, torn)).contradictions
+    assert item.what == "; ".join(f"run.log:{tensor} says {tensor}" for tensor in range(1, 5))
+    assert len(torn.others["parallelism.tensor"]) == 3
+
+
 def test_spellings_of_one_value_do_not_contradict(tmp_path: Path) -> None:
     a = file(tmp_path, reading(hardware__accelerator="NVIDIA H200", numerics__learning_rate=3e-4), name="a.log")
     b = file(tmp_path, reading(hardware__accelerator="h200-sxm", numerics__learning_rate=0.0003), name="b.log")
@@ -114,6 +141,27 @@ def test_an_argument_is_what_was_asked_for_and_no_witness(tmp_path: Path) -> Non
     found = ingested(file(tmp_path, log))
     assert at(found, "path.intended.attention") == "te_flash"
     assert at(found, "path.witnessed") is None
+
+
+def test_a_wish_stands_beside_what_was_seen(tmp_path: Path) -> None:
+    wish, program = Reading("stablehlo", records=1), Reading("hlo", records=1)
+    wish.see("attention", "pallas_splash", "intent", 3)
+    wish.see("compute_dtype", "bf16", "intent", 4)
+    program.see("attention", "xla_unfused", "kernels", 9)
+    program.see("compute_dtype", "fp32", "kernels", 8)
+    found = ingested(file(tmp_path, wish, name="before.txt"), file(tmp_path, program, name="after.txt"))
+    assert at(found, "path.intended.attention") == "pallas_splash"
+    assert at(found, "numerics.compute_dtype") == "bf16"
+    assert at(found, "path.witnessed.attention") == "xla_unfused"
+    assert not found.contradictions
+
+
+def test_a_wish_contradicts_no_setting(tmp_path: Path) -> None:
+    log, program = reading(numerics__compute_dtype="bf16"), Reading("stablehlo", records=1)
+    program.see("compute_dtype", "fp32", "intent")
+    found = ingested(file(tmp_path, log), file(tmp_path, program, name="before.txt"))
+    assert at(found, "numerics.compute_dtype") == "bf16"
+    assert not found.contradictions
 
 
 def test_a_library_below_a_framework_is_no_second_host(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def test_one_optimizer_in_three_spellings_is_no_contradiction() -> None:
         '[INFO] [config.py:754:print]   json = {\n    "optimizer": {"type": "AdamW"}\n}\n'
     )
     assert found.stated["numerics.optimizer"].value == "adamw"
-    assert not found.disputed
+    assert not found.others
 
 
 def test_the_class_names_an_optimizer_that_no_setting_names() -> None:
