@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from receipts.base.errors import Problem
-from receipts.ingest.configuration import SET, readings, state_config, state_inputs
+from receipts.ingest.configuration import state_inputs
 from receipts.ingest.devices import of_chips
 from receipts.ingest.draft import (
     RECEIPT,
@@ -38,11 +38,13 @@ from receipts.ingest.measurement import state_steps
 from receipts.ingest.memory import state_memory
 from receipts.ingest.missing import missing
 from receipts.ingest.path import state_intent, state_path
+from receipts.ingest.resolve import readings, resolve
 from receipts.ingest.warmup import state_compile
 from receipts.receipt import VERSION
 from receipts.receipt.leaves import counted_entries
 from receipts.receipt.parse import UNWRITTEN, sealed
 
+SET = "--set"
 MAX_LINES, MAX_LINE = 50, 1000
 # What a run shows and nobody states: with any of them typed, the document is typed.
 _MEASURED = (
@@ -159,7 +161,7 @@ def _begun(base: Base | None, options: Options) -> ReceiptDraft:
 
 def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
     """State what the files show, section by section."""
-    state_config(draft, files)
+    resolve(draft, files)
     state_inputs(draft, files)
     steps = state_steps(draft, files)
     named = next((item for item in options.lanes if item.name == options.lane), None)

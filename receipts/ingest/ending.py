@@ -20,11 +20,11 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from receipts.base.errors import UsageError
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reader import LineReader, line_readers, readers_in
 from receipts.ingest.reading import AllocationFailure, Reading, first_cause
+from receipts.ingest.resolve import readings
 from receipts.ingest.scan import scan
 from receipts.ingest.series import StepSeries
 from receipts.ingest.source import Source

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import RECEIPT, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import OPEN, fitting, parts, place
 from receipts.ingest.path import LEVELS
 from receipts.ingest.reading import LINE, Reading, alike
+from receipts.ingest.resolve import readings
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
 from receipts.receipt.route import CAUSE
 

@@ -14,10 +14,10 @@ from math import isfinite
 from statistics import fmean, median
 from typing import Final
 
-from receipts.ingest.configuration import readings, stated
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reason
+from receipts.ingest.resolve import readings, stated
 from receipts.ingest.series import StepSeries, series, state_walls
 from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
 from receipts.receipt.measurement import MAX_STEPS
@@ -395,7 +395,7 @@ def _flops(draft: ReceiptDraft, files: Sequence[FileEvidence], tokens: int | Non
         half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
     except (TypeError, ValueError, OverflowError):
         return
-    _printed(draft, path, value, half, claim.where, claim.stated.text)
+    _printed(draft, path, value, half, claim.where, claim.text)
 
 
 _SOURCE: Final = "steps"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import MemoryRow, Reading
+from receipts.ingest.resolve import readings
 from receipts.ingest.series import StepSeries
 from receipts.receipt.document import UNFAILED
 

@@ -8,17 +8,15 @@ posture that it permits.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from receipts.ingest import vocabulary
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import RECEIPT, LaneOptions, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import UNNAMED_FUNCTION, Observation, Reading, Report
+from receipts.ingest.reading import Reading, Report
+from receipts.ingest.resolve import readings
 from receipts.ingest.warmup import reports_of
-from receipts.receipt.leaves import find_leaf
 from receipts.receipt.route import ANYTHING, dtypes, parts
 
 WITNESS: Final = "path"
@@ -44,83 +42,32 @@ _TORCH: Final = LIBRARIES - {"jax"}
 _FORMS: Final = {"maxtext": frozenset({"jax"}), "llm.c": _TORCH, "modded-nanogpt": _TORCH}
 # Their loops read the last step's figures while the next one runs: what stops a step there is inside its program.
 _READ_BESIDE: Final = frozenset({"maxtext"})
-_ASKED: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
-_LISTS: Final = ("replicated", "frameworks")
-_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 # Host reads a step: so few are no offence (R303), and so many are no final evaluation's.
 RARE: Final = 0.1
 OFTEN: Final = 0.5
-Observed = tuple[Observation, Where, str]
 
 
 def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None = None) -> None:
-    """State ``path.witnessed`` by the strongest evidence, and what is mere intent under what was asked for.
+    """State which frameworks hosted the run, and how often the host read what it computed.
 
     ``lane`` is one that the caller named: a library hosts a run of its own lanes, and is a part of any other's.
     """
-    by_leaf: defaultdict[str, list[Observed]] = defaultdict(list)
-    for file, reading in readings(files):
-        for seen in reading.seen:
-            by_leaf[seen.leaf].append((seen, Where(file.name, seen.place), reading.source))
-    for leaf, observed in by_leaf.items():
-        if leaf not in _LISTS and (leaf != "framework" or all(seen.level == "intent" for seen, _, _ in observed)):
-            _state_leaf(draft, leaf, observed)
-    _frameworks(draft, files, by_leaf, lane)
-    if replicated := by_leaf.get("replicated"):
-        names = list(dict.fromkeys(seen.value for seen, _, _ in replicated if seen.value))
-        draft.put("path.witnessed.replicated", names, replicated[0][1], replicated[0][2])
-    _fallbacks(draft, files)
+    _frameworks(draft, files, lane)
     _transfers(draft, files)
 
 
-def _state_leaf(draft: ReceiptDraft, leaf: str, observed: list[Observed]) -> None:
-    asked = [item for item in observed if item[0].level == "intent"]
-    wish = _ASKED.get(leaf, f"path.intended.{leaf}")
-    if asked and find_leaf(wish) is not None:
-        draft.fill(wish, "+".join(dict.fromkeys(seen.value for seen, _, _ in asked)), *asked[0][1:])
-    best = max((seen.level for seen, _, _ in observed), key=LEVELS.index)
-    if best == "intent":
-        return
-    strongest = [item for item in observed if item[0].level == best]
-    value: Any = "+".join(dict.fromkeys(seen.value for seen, _, _ in strongest))
-    _, where, source = strongest[0]
-    path = f"path.witnessed.{leaf}"
-    if find_leaf(path) is None:
-        draft.tell("note", f"{leaf} was seen as {value[:80]}; the receipt has no such leaf", where)
-        return
-    if leaf == "cuda_graphs":
-        value = _BOOLEANS.get(str(strongest[-1][0].value).lower())
-    draft.put(path, _with_own(draft, path, value, where), where, source, best, beside_own=True)
-    weaker = [item for item in observed if item[0].level not in ("intent", best)]
-    others = dict.fromkeys(seen.value for seen, _, _ in weaker)
-    if set(others) - {seen.value for seen, _, _ in strongest}:
-        dispute = f"{' and '.join(others)} by its log ({weaker[0][1]}), {value} by what ran ({where})"
-        draft.contradict(path, dispute, str(value))
-
-
-def _with_own(draft: ReceiptDraft, path: str, value: Any, where: Where) -> Any:
-    """What was seen beside what the receipt says was seen: both, where they differ, and the rules check each."""
-    own = draft.base.get(path) if draft.base is not None else None
-    if not isinstance(own, str) or not isinstance(value, str):
-        return value if own is None else own
-    seen, shown = own.split("+"), value.split("+")
-    if not set(shown) <= set(seen):
-        draft.contradict(path, f"{draft.base and draft.base.name} says {own}, {where} shows {value}", "both")
-    return "+".join(dict.fromkeys([*seen, *shown]))
-
-
-def _frameworks(
-    draft: ReceiptDraft, files: Sequence[FileEvidence], by_leaf: Mapping[str, list[Observed]], lane: LaneOptions | None
-) -> None:
+def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
     names: dict[str, tuple[Where, str]] = {}
     if draft.base is not None:
         own = draft.base.get("path.witnessed.frameworks") or [draft.base.get("path.witnessed.framework")]
         names = {name: (Where(draft.base.name), RECEIPT) for name in own if name}
     for leaf in ("framework", "frameworks"):
-        for seen, where, source in by_leaf.get(leaf, ()):
-            if seen.level != "intent" and names.get(seen.value, ("", RECEIPT))[1] == RECEIPT:
-                names[seen.value] = where, source  # what a file shows is no longer the receipt's own word alone
+        for file, reading in readings(files):
+            for seen in reading.seen:
+                own_word = names.get(seen.value, ("", RECEIPT))[1] == RECEIPT  # and no file's yet
+                if seen.leaf == leaf and seen.level != "intent" and own_word:
+                    names[seen.value] = Where(file.name, seen.place), reading.source
     for file, reading in sorted(readings(files), key=lambda item: not len(item[1].steps)):
         if (host := _shown(reading)) is None:
             continue
@@ -164,24 +111,6 @@ def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], 
     if libraries is None:
         return True
     return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
-
-
-def _fallbacks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """Operators that left the path. Reports of one run count on, so the highest count of each stands."""
-    own = draft.base.get("path.witnessed.fallbacks") if draft.base is not None else None
-    operators: dict[str, int] | None = None
-    where, source = Where(""), WITNESS
-    for file, reading in readings(files):
-        if reading.fallbacks is not None:
-            if operators is None:
-                operators, where, source = dict(own or {}), Where(file.name), reading.source
-            for name, count in reading.fallbacks.items():
-                if name and len(name) <= 500 and len(operators) < 1000:
-                    operators[name] = max(min(count, 2**62), operators.get(name, 0), 0)
-    if operators is not None:
-        if sum(name.startswith("torch.compile:") for name in operators) > 1:
-            operators.pop(UNNAMED_FUNCTION, None)
-        draft.put("path.witnessed.fallbacks", operators, where, source, beside_own=True)
 
 
 def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:

@@ -18,10 +18,10 @@ from statistics import median
 from typing import Any, Final
 
 from receipts.ingest.clock import DAY_SECONDS, LEAD, first_stamp, seconds_on, stamp
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading, Reason
+from receipts.ingest.resolve import readings
 from receipts.ingest.source import Source
 from receipts.ingest.step_map import MAPPED
 from receipts.ingest.steps import ABSENT, FIELDS, Steps

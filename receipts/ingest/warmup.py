@@ -13,53 +13,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from receipts.ingest.configuration import readings
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import CompileCounts, CompileSpan, Reading, Report
-
-_FIGURES: Final = (
-    *("compiles", "cache_hits", "cache_misses", "graph_breaks", "seconds"),
-    *("argument_bytes", "output_bytes", "temp_bytes"),
-)
+from receipts.ingest.reading import CompileCounts, CompileSpan, Report
+from receipts.ingest.resolve import readings
 
 
 def state_compile(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: bool) -> None:
-    """State counts, seconds, bytes and the program's digest.
-
-    Reports of one run count on, and ranks compile side by side: the highest figure of a source stands, the first
-    source that has one.
-    """
+    """State where the warm-up ends, the compiles after it, and in which state the cache was."""
     state_warmup(draft, files, stepping)
-    for name in _FIGURES:
-        best: dict[str, tuple[int | float, Where]] = {}
-        for file, reading in readings(files):
-            value: int | float | None = getattr(reading.compile, name)
-            earlier = best.get(reading.source)
-            if value is not None and (earlier is None or value > earlier[0]):
-                best[reading.source] = (value, Where(file.name))
-        path = f"compile.{'compile_seconds' if name == 'seconds' else name}"
-        for source, (figure, where) in best.items():
-            if draft.get(path) is None:
-                draft.put(path, round(figure, 6), where, source)
-            elif draft.get(path) != figure and name == "compiles":
-                text = f"{where} counts {figure:,} compiles by {source}, and {draft.get(path):,} stand"
-                draft.tell("note", text, where)
-    _digests(draft, files)
     _cache(draft)
-
-
-def _digests(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    digests: dict[str, tuple[Where, Reading]] = {}
-    for file, reading in readings(files):
-        if reading.compile.program_digest:
-            digests.setdefault(reading.compile.program_digest, (Where(file.name), reading))
-    if len(digests) == 1:
-        ((digest, (where, reading)),) = digests.items()
-        draft.put("compile.program_digest", digest, where, reading.source)
-    elif digests:
-        names = ", ".join(str(where) for where, _ in list(digests.values())[:4])
-        draft.tell("note", f"{len(digests)} compiled programs ({names}): no one digest stands for the step")
 
 
 def _cache(draft: ReceiptDraft) -> None:

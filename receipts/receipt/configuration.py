@@ -192,17 +192,25 @@ class Compile(Section):
     cuda_graph_scope: tuple[Name, ...] | None = axis("What is captured.", of="cuda_graphs")
     warmup_policy: Name | None = axis("What the launch does before it measures.")
     cache_state: Literal["cold", "warm", "off"] | None = regime("State of the compile cache at the start.")
-    compile_seconds: Seconds | None = observed("Total compile time.", unit="seconds", ranks="max")
+    compile_seconds: Seconds | None = observed("Total compile time.", unit="seconds", ranks="max", files="first_source")
     compile_seconds_stated: Name | None = observed("Source text of `compile_seconds`.")
-    compiles: Count | None = observed("Programs compiled by a backend.", ranks="max")
+    compiles: Count | None = observed("Programs compiled by a backend.", ranks="max", files="first_source")
     compiles_after_warmup: Count | None = observed("Compiles and recompiles after the window opened.", ranks="max")
-    graph_breaks: Count | None = observed("Graph breaks in a graph that should be whole.", ranks="max")
-    cache_hits: Count | None = observed("Programs found in the persistent cache.", ranks="max")
-    cache_misses: Count | None = observed("Programs not found there.", ranks="max")
-    program_digest: Name | None = observed("Digest of the compiled step.")
-    argument_bytes: Bytes | None = observed("The compiler's argument bytes per chip.", unit="bytes", ranks="max")
-    output_bytes: Bytes | None = observed("The compiler's output bytes per chip.", unit="bytes", ranks="max")
-    temp_bytes: Bytes | None = observed("The compiler's temporary bytes per chip.", unit="bytes", ranks="max")
+    graph_breaks: Count | None = observed(
+        "Graph breaks in a graph that should be whole.", ranks="max", files="first_source"
+    )
+    cache_hits: Count | None = observed("Programs found in the persistent cache.", ranks="max", files="first_source")
+    cache_misses: Count | None = observed("Programs not found there.", ranks="max", files="first_source")
+    program_digest: Name | None = observed("Digest of the compiled step.", files="one")
+    argument_bytes: Bytes | None = observed(
+        "The compiler's argument bytes per chip.", unit="bytes", ranks="max", files="first_source"
+    )
+    output_bytes: Bytes | None = observed(
+        "The compiler's output bytes per chip.", unit="bytes", ranks="max", files="first_source"
+    )
+    temp_bytes: Bytes | None = observed(
+        "The compiler's temporary bytes per chip.", unit="bytes", ranks="max", files="first_source"
+    )
 
 
 class Intended(Section):
@@ -227,21 +235,21 @@ class Witnessed(Section):
     frameworks: tuple[Name, ...] | None = observed(
         "Every host framework that evidence shows; one name if there is only one.", ranks="union"
     )
-    runtime: Name | None = observed("Runtime seen.", ranks="joined")
-    attention: Name | None = observed("Attention seen.", ranks="joined")
-    gemm: Name | None = observed("Matrix multiplication seen.", ranks="joined")
-    dispatch: Name | None = observed("Dispatch seen.", ranks="joined")
-    ssm: Name | None = observed("Kernel family of Mamba and recurrent blocks seen.", ranks="joined")
-    sharding: Name | None = observed("Partition in the compiled program.", ranks="joined")
-    replicated: tuple[Name, ...] | None = observed("Arrays that the compiler replicated.", ranks="union")
-    overlap: Name | None = observed("Overlap seen.", ranks="joined")
-    cross_entropy: Name | None = observed("Cross-entropy of the main head seen.", ranks="joined")
-    mtp_cross_entropy: Name | None = observed("Cross-entropy of the MTP heads seen.", ranks="joined")
-    posture: Name | None = observed("Compile posture seen.", ranks="joined")
-    compute_dtype: Name | None = observed("Type of the matmuls that evidence shows.", ranks="joined")
-    cuda_graphs: bool | None = observed("Whether graphs were captured and replayed.")
+    runtime: Name | None = observed("Runtime seen.", ranks="joined", files="joined")
+    attention: Name | None = observed("Attention seen.", ranks="joined", files="joined")
+    gemm: Name | None = observed("Matrix multiplication seen.", ranks="joined", files="joined")
+    dispatch: Name | None = observed("Dispatch seen.", ranks="joined", files="joined")
+    ssm: Name | None = observed("Kernel family of Mamba and recurrent blocks seen.", ranks="joined", files="joined")
+    sharding: Name | None = observed("Partition in the compiled program.", ranks="joined", files="joined")
+    replicated: tuple[Name, ...] | None = observed("Arrays that the compiler replicated.", ranks="union", files="union")
+    overlap: Name | None = observed("Overlap seen.", ranks="joined", files="joined")
+    cross_entropy: Name | None = observed("Cross-entropy of the main head seen.", ranks="joined", files="joined")
+    mtp_cross_entropy: Name | None = observed("Cross-entropy of the MTP heads seen.", ranks="joined", files="joined")
+    posture: Name | None = observed("Compile posture seen.", ranks="joined", files="joined")
+    compute_dtype: Name | None = observed("Type of the matmuls that evidence shows.", ranks="joined", files="joined")
+    cuda_graphs: bool | None = observed("Whether graphs were captured and replayed.", files="last")
     fallbacks: dict[Name, Count] | None = observed(
-        "Operators that left the path, with counts (`aten::…`).", ranks="most_each"
+        "Operators that left the path, with counts (`aten::…`).", ranks="most_each", files="most_each"
     )
     host_transfers_per_step: float | None = observed("Transfers of live tensors to the host per step.", ranks="max")
 

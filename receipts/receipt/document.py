@@ -195,10 +195,12 @@ class Run(Section):
         "Origin of the numbers: measured, quoted from elsewhere, projected, or illustrative.",
         required=True,
     )
-    started: AwareDatetime = replicate("When the launch started, with its zone.", required=True, ranks="code")
-    started_stated: Text | None = note("Source text of `started` if it is less exact than a second.")
-    finished: AwareDatetime | None = observed("When it ended, with its zone.", ranks="code")
-    label: Name | None = note("A label for people to read.", ranks="first")
+    started: AwareDatetime = replicate(
+        "When the launch started, with its zone.", required=True, ranks="code", files="earliest"
+    )
+    started_stated: Text | None = note("Source text of `started` if it is less exact than a second.", files="first")
+    finished: AwareDatetime | None = observed("When it ended, with its zone.", ranks="code", files="first")
+    label: Name | None = note("A label for people to read.", ranks="first", files="first")
     tags: tuple[Name, ...] | None = note("Words by which to search for it.")
     context: Name | None = note(
         "The base configuration by name or digest: launcher preset, config file, notebook section. "
@@ -208,12 +210,12 @@ class Run(Section):
         "The session that it was launched in, to answer one question: launches of one session belong together.",
         since="1.1",
     )
-    host: Name | None = block("Host, or the first of several.", ranks="code")
+    host: Name | None = block("Host, or the first of several.", ranks="code", files="first")
     processes: tuple[Count, ...] | None = note(
         "Process ids of its ranks, in their order, each on its own host.", ranks="code"
     )
-    site: Name | None = block("Data center, cloud zone or machine room.")
-    command: Text | None = note("The command line, secrets redacted.", ranks="first")
+    site: Name | None = block("Data center, cloud zone or machine room.", files="first")
+    command: Text | None = note("The command line, secrets redacted.", ranks="first", files="first")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.", ranks="code")
     supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
     witness_for: Name | None = note(

@@ -36,6 +36,7 @@ class Leaf:
     follows: str | None
     required: bool
     ranks: str = AGREE
+    files: str = AGREE
 
 
 def section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -79,6 +80,7 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
             follows=declared.get("follows"),
             required=field.is_required(),
             ranks=declared.get("ranks", AGREE),
+            files=declared.get("files", AGREE),
         )
 
 

@@ -166,7 +166,7 @@ class Measurement(Section):
     goodput: Goodput | None = section("Wall time by category.")
     routing: Routing | None = section("Routing.")
     exposed_communication_seconds: Seconds | None = observed(
-        "Communication per step that does not overlap with computation.", unit="seconds", ranks="max"
+        "Communication per step that does not overlap with computation.", unit="seconds", ranks="max", files="max"
     )
     health: Health | None = section("Clocks, power, heat, skew.")
 

@@ -1,0 +1,264 @@
+"""One value of a leaf out of what several files say of it. Each leaf declares its way: `files`, in `receipts.receipt`.
+
+The strongest evidence decides. What ran stands above what a program printed of itself, that above what it was asked,
+and that above what people wrote down. A wish in a program before it was optimized is weaker than any of these: it fills
+a gap and contradicts nothing. Two equally strong sources that differ leave the leaf unstated: a pick would be a guess.
+
+Leaves of one group come from one place or not at all: the bytes of two programs are those of no program.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from receipts.emit.rank_join import JOINS
+from receipts.ingest.draft import ReceiptDraft, Where
+from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.leaves import alike, fitting, place
+from receipts.ingest.reading import UNNAMED_FUNCTION, Reading
+from receipts.receipt.leaves import find_leaf
+
+INFERRED, NOTED, ASKED, PRINTED, RAN = range(5)
+# What is asked for, before the program runs; everything else is what the program says of itself.
+# A list of pins may be what was to be installed.
+_ASKED: Final = frozenset(
+    {
+        *("command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze", "step-map"),
+        "mlperf-system",
+    }
+)
+_NOTES: Final = frozenset({"notes", "readme", "mlperf-platform"})
+# Stated by some reader for others to use, and no leaf of the receipt.
+READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.target_tokens_per_step", "schema_version")
+# Lists of rows that a reader makes whole.
+_ROWS: Final = ("measurement.path_counters",)
+# Which clock timed the steps: of a receipt's own steps no file beside it says.
+_TIMER: Final = "measurement.timer"
+WISHES: Final = {"posture": "compile.posture", "compute_dtype": "numerics.compute_dtype"}
+_FIGURES: Final = {
+    **{name: f"compile.{name}" for name in ("compiles", "cache_hits", "cache_misses", "graph_breaks")},
+    **{name: f"compile.{name}" for name in ("program_digest", "argument_bytes", "output_bytes", "temp_bytes")},
+    "seconds": "compile.compile_seconds",
+}
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_MAX_OPERATORS: Final = 1000
+_MAX_SHOWN: Final = 4
+
+
+class Fact(NamedTuple):
+    """What one place says of one leaf."""
+
+    leaf: str
+    value: Any
+    strength: int
+    where: Where
+    source: str
+    text: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Its words, and the value where the words do not hold it."""
+        text, value = self.text[:80], str(self.value)[:80]
+        return text if value.lower() in text.lower() or not text else f"{value} ({text})"
+
+
+def readings(files: Iterable[FileEvidence]) -> Iterator[tuple[FileEvidence, Reading]]:
+    """Every reading with its file."""
+    return ((file, reading) for file in files for reading in file.readings)
+
+
+def stated(files: Iterable[FileEvidence], path: str) -> Fact | None:
+    """The first statement of what readings have for others to use, by strength."""
+    every = (fact for file, reading in readings(files) for fact in _stated(file, reading) if fact.leaf == path)
+    return max(every, key=lambda fact: fact.strength, default=None)
+
+
+def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """State every leaf on which the strongest sources agree, or which has a way of its own to meet itself."""
+    by_leaf: defaultdict[str, list[Fact]] = defaultdict(list)
+    for file, reading in readings(files):
+        for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
+            if (kept := _fitting(draft, fact)) is not None:
+                by_leaf[fact.leaf].append(kept)
+    for path in sorted(by_leaf, key=place):
+        facts = by_leaf[path]
+        strongest = max(fact.strength for fact in facts)
+        sure = [fact for fact in facts if fact.strength != INFERRED]
+        if sure:
+            leaf = find_leaf(path)
+            _WAYS[leaf.files if leaf is not None else "agree"](
+                draft, path, sure, [fact for fact in sure if fact.strength == strongest]
+            )
+        if wishes := [fact for fact in facts if fact.strength == INFERRED]:
+            value = "+".join(dict.fromkeys(fact.value for fact in wishes))
+            draft.fill(path, value, wishes[0].where, wishes[0].source)
+
+
+def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
+    strength = NOTED if reading.source in _NOTES else ASKED if reading.source in _ASKED else PRINTED
+    for path, first in reading.stated.items():
+        for claim in (first, *reading.others.get(path, ())):
+            yield Fact(path, claim.value, strength, Where(file.name, claim.place), reading.source, claim.text)
+
+
+def _observed(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
+    """The path by levels of evidence: an argument asks, a backend's own line says, a kernel ran."""
+    for seen in reading.seen:
+        where = Where(file.name, seen.place)
+        if seen.level == "intent":
+            path = WISHES.get(seen.leaf, f"path.intended.{seen.leaf}")
+            if find_leaf(path) is not None:
+                yield Fact(path, seen.value, INFERRED, where, reading.source)
+        elif seen.leaf not in ("framework", "frameworks"):
+            value: Any = [seen.value] * bool(seen.value) if seen.leaf == "replicated" else seen.value
+            value = _BOOLEANS.get(seen.value.lower()) if seen.leaf == "cuda_graphs" else value
+            strength = RAN if seen.level == "kernels" else PRINTED
+            yield Fact(f"path.witnessed.{seen.leaf}", value, strength, where, reading.source, seen.level)
+
+
+def _counted(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
+    """What a reader counted in its whole file."""
+    where = Where(file.name)
+    for name, path in _FIGURES.items():
+        if (figure := getattr(reading.compile, name)) is not None and figure != "":
+            yield Fact(path, round(figure, 6) if isinstance(figure, float) else figure, RAN, where, reading.source)
+    if reading.fallbacks is not None:
+        operators = {
+            name: max(min(count, 2**62), 0) for name, count in reading.fallbacks.items() if 0 < len(name) <= 500
+        }
+        yield Fact("path.witnessed.fallbacks", operators, RAN, where, reading.source)
+
+
+def _fitting(draft: ReceiptDraft, fact: Fact) -> Fact | None:
+    """The fact with its value as the leaf takes it; None, and a note, where the receipt has no such leaf or value."""
+    path, base = fact.leaf, draft.base
+    timed = path == _TIMER and base is not None and base.get("measurement.step_durations_seconds")
+    if path in READING_ONLY or timed:
+        return None
+    words = (fact.text or str(fact.value))[:80]
+    if path not in _ROWS and (find_leaf(path) is None or "[]" in path):
+        draft.tell("note", f"{path} is {words}; the receipt has no such leaf", fact.where)
+        return None
+    if (value := fitting(path, fact.value)) is None:
+        draft.tell("note", f"{path} reads {words!r}, which is not a value for it", fact.where)
+        return None
+    return fact._replace(value=value)
+
+
+Way = Callable[[ReceiptDraft, str, Sequence[Fact], Sequence[Fact]], None]
+
+
+def _put(draft: ReceiptDraft, fact: Fact, value: Any = None, *, beside_own: bool = False) -> None:
+    value = fact.value if value is None else value
+    draft.put(fact.leaf, value, fact.where, fact.source, fact.text, beside_own=beside_own)
+
+
+def _agree(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    first = best[0]
+    others: list[Fact] = []
+    for fact in facts:
+        if not any(alike(path, fact.value, other.value) for other in (first, *others)):
+            others.append(fact)
+    torn = any(fact.strength == first.strength for fact in others)
+    if others:
+        what = "; ".join(f"{fact.where} says {fact.shown}" for fact in [first, *others][:_MAX_SHOWN])
+        draft.contradict(path, what, "" if torn else first.shown)
+    if not torn:
+        _put(draft, first)
+
+
+def _first(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """Each rank and attempt has its own: the first stands, and nothing contradicts."""
+    _put(draft, best[0])
+
+
+def _earliest(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    _put(draft, min(best, key=lambda fact: str(fact.value)))
+
+
+def _max(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    _put(draft, max(best, key=lambda fact: fact.value))
+
+
+def _first_source(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """The largest that the first source has: reports of a run count on, ranks work side by side, and one source counts
+    graphs where another counts programs."""
+    by_source: dict[str, Fact] = {}
+    for fact in best:
+        known = by_source.setdefault(fact.source, fact)
+        by_source[fact.source] = max(known, fact, key=lambda item: item.value)
+    for fact in by_source.values():
+        if (stands := draft.get(path)) is None:
+            _put(draft, fact)
+        elif stands != fact.value and path == "compile.compiles":
+            text = f"{fact.where} counts {fact.value:,} compiles by {fact.source}, and {stands:,} stand"
+            draft.tell("note", text, fact.where)
+
+
+def _one(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """Several values are those of several programs, and no contradiction: none stands."""
+    distinct = {fact.value: fact for fact in reversed(best)}
+    if len(distinct) == 1:
+        _put(draft, best[0])
+        return
+    names = ", ".join(str(fact.where) for fact in list(reversed(distinct.values()))[:_MAX_SHOWN])
+    draft.tell("note", f"{len(distinct)} compiled programs ({names}): no one digest stands for the step")
+
+
+def _joined(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """Every name that the strongest evidence shows, beside those that a receipt among the files has."""
+    first, value = best[0], JOINS["joined"]([fact.value for fact in best])
+    own = draft.base.get(path) if draft.base is not None else None
+    whole = value
+    if isinstance(own, str):
+        if not set(value.split("+")) <= set(own.split("+")):
+            assert draft.base is not None
+            draft.contradict(path, f"{draft.base.name} says {own}, {first.where} shows {value}", "both")
+        whole = JOINS["joined"]([own, value])
+    _put(draft, first, whole, beside_own=True)
+    weaker = [fact for fact in facts if fact.strength < first.strength]
+    others = dict.fromkeys(fact.value for fact in weaker)
+    if set(others) - {fact.value for fact in best}:
+        said = f"{' and '.join(others)} by its log ({weaker[0].where})"
+        draft.contradict(path, f"{said}, {value} by what ran ({first.where})", value)
+
+
+def _union(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """Every item; that there is none is a statement, too."""
+    _put(draft, best[0], list(dict.fromkeys(item for fact in best for item in fact.value)))
+
+
+def _last(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """What was off at the start and is on later was on; a receipt's own word stands."""
+    own = draft.base.get(path) if draft.base is not None else None
+    _put(draft, best[0], best[-1].value if own is None else own, beside_own=True)
+
+
+def _most_each(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    """By name the largest count: reports of one run count on."""
+    own = draft.base.get(path) if draft.base is not None else None
+    operators: dict[str, int] = dict(own or {})
+    for fact in best:
+        for name, count in fact.value.items():
+            if len(operators) < _MAX_OPERATORS:
+                operators[name] = max(count, operators.get(name, 0))
+    if sum(name.startswith("torch.compile:") for name in operators) > 1:
+        operators.pop(UNNAMED_FUNCTION, None)
+    _put(draft, best[0], operators, beside_own=True)
+
+
+_WAYS: Final[Mapping[str, Way]] = {
+    "agree": _agree,
+    "earliest": _earliest,
+    "first": _first,
+    "first_source": _first_source,
+    "joined": _joined,
+    "last": _last,
+    "max": _max,
+    "most_each": _most_each,
+    "one": _one,
+    "union": _union,
+}
+WAYS: Final = frozenset(_WAYS)
