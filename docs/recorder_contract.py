@@ -38,6 +38,7 @@ def recorder_contract() -> str:
         "evidence_rule": builtin().rules.about(Topic.EVIDENCE)[0],
         "leaves": dict(_leaves(schema, schema["$defs"], "")),
         "ranks": {leaf.path: leaf.ranks for leaf in leaves() if leaf.ranks != AGREE},
+        "groups": {leaf.path: leaf.group for leaf in leaves() if leaf.group},
         "collections": list(COLLECTIONS),
         "names": dict(SPELLINGS),
         "needs": needs,

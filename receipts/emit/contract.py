@@ -30,12 +30,23 @@ class InvalidValue(Exception):
 class Contract:
     """Leaves by path, each with its kind and bounds, lanes by name, and the code of the rule on a path's evidence.
 
-    ``ranks`` says by leaf how the values of several ranks become one, where they need not agree.
+    ``ranks`` says by leaf how the values of several ranks become one, where they need not agree, and ``groups`` which
+    leaves come from one rank or not at all.
 
     ``needs`` are what most lanes ask for, each with the rule that asks; a lane says what it asks besides, and not.
     """
 
-    __slots__ = ("collections", "evidence_rule", "lanes", "leaves", "names", "needs", "ranks", "schema_version")
+    __slots__ = (
+        "collections",
+        "evidence_rule",
+        "groups",
+        "lanes",
+        "leaves",
+        "names",
+        "needs",
+        "ranks",
+        "schema_version",
+    )
 
     def __init__(
         self,
@@ -45,6 +56,7 @@ class Contract:
         needs: Mapping[str, str],
         names: Mapping[str, str],
         ranks: Mapping[str, str],
+        groups: Mapping[str, str],
         collections: Sequence[str] = (),
         evidence_rule: str = "",
     ) -> None:
@@ -54,6 +66,7 @@ class Contract:
         self.needs = needs
         self.names = names
         self.ranks = ranks
+        self.groups = groups
         self.collections = collections
         self.evidence_rule = evidence_rule
 

@@ -362,5 +362,5 @@ def _object(value: Mapping[str, Any], shape: Mapping[str, Any], needed: str) -> 
 
     if value.get(needed) is None:
         raise InvalidValue(f"it says no {needed}")
-    leaves = Contract("", shape, {}, {}, {}, {})
+    leaves = Contract("", shape, {}, {}, {}, {}, {})
     return {name: leaves.check(name, item) for name, item in value.items() if item is not None}

@@ -13,6 +13,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from pydantic import AwareDatetime, TypeAdapter
+
 from receipts.emit.rank_join import JOINS
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
@@ -43,6 +45,7 @@ _FIGURES: Final = {
     "seconds": "compile.compile_seconds",
 }
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_MOMENT: Final = TypeAdapter(AwareDatetime)
 _MAX_OPERATORS: Final = 1000
 _MAX_SHOWN: Final = 4
 
@@ -56,6 +59,11 @@ class Fact(NamedTuple):
     where: Where
     source: str
     text: str = ""
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The file that says it, and by which source: leaves of one group have one."""
+        return self.where.file, self.source
 
     @property
     def shown(self) -> str:
@@ -82,18 +90,24 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
             if (kept := _fitting(draft, fact)) is not None:
                 by_leaf[fact.leaf].append(kept)
+    chosen: dict[str, tuple[str, str]] = {}  # by group the place that gave its first leaf
     for path in sorted(by_leaf, key=place):
-        facts = by_leaf[path]
+        leaf, facts = find_leaf(path), by_leaf[path]
+        group = (leaf.group if leaf is not None else "") or path
+        facts = [fact for fact in facts if chosen.get(group, fact.place) == fact.place]
+        if not facts:
+            continue
         strongest = max(fact.strength for fact in facts)
         sure = [fact for fact in facts if fact.strength != INFERRED]
         if sure:
-            leaf = find_leaf(path)
             _WAYS[leaf.files if leaf is not None else "agree"](
                 draft, path, sure, [fact for fact in sure if fact.strength == strongest]
             )
         if wishes := [fact for fact in facts if fact.strength == INFERRED]:
             value = "+".join(dict.fromkeys(fact.value for fact in wishes))
             draft.fill(path, value, wishes[0].where, wishes[0].source)
+        shown = draft.shown.get(path)
+        chosen.setdefault(group, (shown.where.file, shown.source) if shown is not None else ("", ""))
 
 
 def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
@@ -175,7 +189,15 @@ def _first(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence
 
 
 def _earliest(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    _put(draft, min(best, key=lambda fact: str(fact.value)))
+    _put(draft, min(best, key=_time))
+
+
+def _latest(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    _put(draft, max(best, key=_time))
+
+
+def _time(fact: Fact) -> float:
+    return _MOMENT.validate_python(fact.value).timestamp()
 
 
 def _max(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
@@ -256,6 +278,7 @@ _WAYS: Final[Mapping[str, Way]] = {
     "first_source": _first_source,
     "joined": _joined,
     "last": _last,
+    "latest": _latest,
     "max": _max,
     "most_each": _most_each,
     "one": _one,

@@ -203,13 +203,13 @@ class Compile(Section):
     cache_misses: Count | None = observed("Programs not found there.", ranks="max", files="first_source")
     program_digest: Name | None = observed("Digest of the compiled step.", files="one")
     argument_bytes: Bytes | None = observed(
-        "The compiler's argument bytes per chip.", unit="bytes", ranks="max", files="first_source"
+        "The compiler's argument bytes per chip.", unit="bytes", ranks="max", files="first_source", group="program"
     )
     output_bytes: Bytes | None = observed(
-        "The compiler's output bytes per chip.", unit="bytes", ranks="max", files="first_source"
+        "The compiler's output bytes per chip.", unit="bytes", ranks="max", files="first_source", group="program"
     )
     temp_bytes: Bytes | None = observed(
-        "The compiler's temporary bytes per chip.", unit="bytes", ranks="max", files="first_source"
+        "The compiler's temporary bytes per chip.", unit="bytes", ranks="max", files="first_source", group="program"
     )
 
 

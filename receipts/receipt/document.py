@@ -199,7 +199,7 @@ class Run(Section):
         "When the launch started, with its zone.", required=True, ranks="code", files="earliest"
     )
     started_stated: Text | None = note("Source text of `started` if it is less exact than a second.", files="first")
-    finished: AwareDatetime | None = observed("When it ended, with its zone.", ranks="code", files="first")
+    finished: AwareDatetime | None = observed("When it ended, with its zone.", ranks="code", files="latest")
     label: Name | None = note("A label for people to read.", ranks="first", files="first")
     tags: tuple[Name, ...] | None = note("Words by which to search for it.")
     context: Name | None = note(

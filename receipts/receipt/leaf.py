@@ -15,7 +15,7 @@ from pydantic_core.core_schema import float_schema, int_schema, str_schema
 
 SINCE = "1.0"
 # How a leaf meets itself: what its declaration says beside `x-receipts` of the published schema.
-POLICIES = ("ranks", "files")
+POLICIES = ("ranks", "files", "group")
 AGREE = "agree"  # several values are none, unless all of them are one
 
 
@@ -73,7 +73,8 @@ def _leaf(role: Role, description: str, *, required: bool = False, alias: str | 
 # Each takes the description, and by name: `unit`, `required`, `alias` (the key in the document where Python keeps the
 # word for itself), `since`, `of` (the axis of which a leaf is one member; alone, it is an axis itself), `follows`
 # (how a derived value does, in words), `ranks` and `files` (how one value comes out of those of several ranks, and of
-# several files that ingest reads).
+# several files that ingest reads), and `group` (leaves that come from one place or not at all, as a value and its
+# source text do: the first of them that is stated chooses it).
 axis = partial(_leaf, Role.AXIS, since=SINCE)
 given = partial(_leaf, Role.INPUT, since="1.1")
 replicate = partial(_leaf, Role.REPLICATE)

@@ -37,6 +37,7 @@ class Leaf:
     required: bool
     ranks: str = AGREE
     files: str = AGREE
+    group: str = ""
 
 
 def section_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
@@ -81,6 +82,7 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
             required=field.is_required(),
             ranks=declared.get("ranks", AGREE),
             files=declared.get("files", AGREE),
+            group=declared.get("group") or (path.removesuffix("_stated") if path.endswith("_stated") else ""),
         )
 
 

@@ -68,11 +68,11 @@ class Stated(Section):
 class Loss(Section):
     """Loss in nats per token."""
 
-    first: float | None = observed("Loss of the first step.", unit="nats/token", ranks="first")
-    last: float | None = observed("Loss of the last step.", unit="nats/token", ranks="first")
+    first: float | None = observed("Loss of the first step.", unit="nats/token", ranks="first", group="loss")
+    last: float | None = observed("Loss of the last step.", unit="nats/token", ranks="first", group="loss")
     finite: bool | None = observed("Whether every loss was finite.", ranks="all")
-    steps: tuple[Count, ...] | None = observed("Steps at which `values` were taken.", ranks="first")
-    values: tuple[float, ...] | None = observed("Losses at `steps`.", unit="nats/token", ranks="first")
+    steps: tuple[Count, ...] | None = observed("Steps at which `values` were taken.", ranks="first", group="loss")
+    values: tuple[float, ...] | None = observed("Losses at `steps`.", unit="nats/token", ranks="first", group="loss")
     validation: float | None = observed("Validation loss.", unit="nats/token", ranks="first")
     bits_per_byte: Amount | None = observed("Validation bits per byte.", unit="bits/byte", ranks="first")
 

@@ -145,6 +145,22 @@ def test_a_rank_that_left_the_path_is_convicted(shell: Shell, leaf: str, asked: 
     assert (f"path.witnessed.{leaf}", "E") in left_path(judged.json)
 
 
+def test_the_bytes_of_two_ranks_programs_are_those_of_one_rank(shell: Shell) -> None:
+    sizes = [(10, 1, 900), (800, 700, 5)]
+    names = [f"compile__{name}_bytes" for name in ("argument", "output", "temp")]
+    parts = [part(rank, 2, **dict(zip(names, sizes[rank], strict=True))) for rank in range(2)]
+    assert shell("merge", *write(shell.folder, *parts), "-o", "run.json").code == 0
+    compiled = read(shell.folder / "run.json")["compile"]
+    assert [compiled[f"{name}_bytes"] for name in ("argument", "output", "temp")] == [800, 700, 5]
+
+
+def test_the_spread_of_one_ranks_clocks_is_not_lost_in_that_of_the_ranks(shell: Shell) -> None:
+    health = {"measurement__health__clock_mhz": 1980.0}
+    parts = [part(0, 2, measurement__health__clock_spread=0.2, **health), part(1, 2, **health)]
+    shell("merge", *write(shell.folder, *parts), "-o", "run.json")
+    assert read(shell.folder / "run.json")["measurement"]["health"]["clock_spread"] == 0.2
+
+
 def test_ranks_that_name_their_kernels_in_another_order_agree(shell: Shell) -> None:
     kernels = ("te_fused+dsa_tilelang", "dsa_tilelang+te_fused")
     parts = [part(rank, 2, path__witnessed__attention=kernels[rank]) for rank in range(2)]

@@ -82,6 +82,38 @@ def test_a_million_values_of_a_leaf_cost_a_few(tmp_path: Path) -> None:
     assert len(torn.others["parallelism.tensor"]) == 3
 
 
+def test_the_bytes_of_two_programs_are_those_of_one_of_them(tmp_path: Path) -> None:
+    programs = []
+    for name, sizes in (("a.txt", (10, 1, 900)), ("b.txt", (800, 700, 5))):
+        program = Reading("xla-memory", records=1)
+        program.compile.argument_bytes, program.compile.output_bytes, program.compile.temp_bytes = sizes
+        programs.append(file(tmp_path, program, name=name))
+    found = ingested(*programs)
+    assert [at(found, f"compile.{name}_bytes") for name in ("argument", "output", "temp")] == [800, 700, 5]
+    bare = Reading("xla-memory", records=1)
+    bare.compile.argument_bytes = 9000
+    found = ingested(*programs, file(tmp_path, bare, name="c.txt"))
+    assert [at(found, f"compile.{name}_bytes") for name in ("argument", "output", "temp")] == [9000, None, None]
+
+
+def test_the_words_of_a_value_are_those_of_the_place_that_gave_it(tmp_path: Path) -> None:
+    one = reading(model__parameters_total=8_000_000_000, model__parameters_total_stated="8B")
+    other = reading(model__parameters_total=8_000_000_000, model__parameters_total_stated="8.0e9")
+    found = ingested(file(tmp_path, one, name="a.log"), file(tmp_path, other, name="b.log"))
+    assert at(found, "model.parameters_total_stated") == "8B"
+    assert not found.contradictions
+
+
+def test_the_words_of_a_start_are_those_of_the_earliest(tmp_path: Path) -> None:
+    late = reading(run__started="2026-03-02T10:00:00+01:00", run__started_stated="ten o'clock")
+    early, end = reading(run__started="2026-03-02T08:30:00Z"), reading(run__finished="2026-03-02T09:00:00Z")
+    later = reading(run__finished="2026-03-02T12:00:00+01:00")
+    found = ingested(*(file(tmp_path, item, name=f"{at}.log") for at, item in enumerate((late, early, end, later))))
+    assert at(found, "run.started") == "2026-03-02T08:30:00Z"
+    assert at(found, "run.started_stated") is None
+    assert at(found, "run.finished") == "2026-03-02T12:00:00+01:00"
+
+
 def test_spellings_of_one_value_do_not_contradict(tmp_path: Path) -> None:
     a = file(tmp_path, reading(hardware__accelerator="NVIDIA H200", numerics__learning_rate=3e-4), name="a.log")
     b = file(tmp_path, reading(hardware__accelerator="h200-sxm", numerics__learning_rate=0.0003), name="b.log")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from receipts.emit.contract import contract
 from receipts.emit.rank_join import JOINS
+from receipts.ingest.resolve import WAYS
 from receipts.receipt.leaf import AGREE, POLICIES
 from receipts.receipt.leaves import leaves
 
@@ -19,6 +21,10 @@ def test_every_way_in_which_ranks_meet_is_known() -> None:
     assert {leaf.ranks for leaf in leaves()} - {AGREE, "code"} == set(JOINS)
 
 
+def test_every_way_in_which_files_meet_is_known() -> None:
+    assert {leaf.files for leaf in leaves()} == set(WAYS)
+
+
 def test_what_one_rank_witnessed_of_the_path_is_never_left_out() -> None:
     witnessed = [leaf for leaf in leaves() if leaf.path.startswith("path.witnessed.")]
     assert [leaf.path for leaf in witnessed if leaf.ranks == AGREE] == list(TORN)
@@ -26,8 +32,16 @@ def test_what_one_rank_witnessed_of_the_path_is_never_left_out() -> None:
 
 def test_the_recorder_knows_every_declaration() -> None:
     assert contract().ranks == {leaf.path: leaf.ranks for leaf in leaves() if leaf.ranks != AGREE}
+    assert contract().groups == {leaf.path: leaf.group for leaf in leaves() if leaf.group}
 
 
 def test_the_published_schema_holds_no_policy() -> None:
-    declared = [json.dumps(name) for name in POLICIES]
-    assert not [name for name in declared if f"{name}:" in SCHEMA.read_text(encoding="utf-8")]
+    declared: list[set[str]] = []
+
+    def seen(node: dict[str, Any]) -> dict[str, Any]:
+        declared.append(set(node.get("x-receipts", {})))
+        return node
+
+    json.loads(SCHEMA.read_bytes(), object_hook=seen)
+    assert {"role", "axis"} <= set().union(*declared)
+    assert not [names for names in declared if names & set(POLICIES)]
