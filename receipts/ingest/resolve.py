@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any, Final, NamedTuple
 
 from pydantic import AwareDatetime, TypeAdapter
@@ -45,6 +46,10 @@ _FIGURES: Final = {
     "seconds": "compile.compile_seconds",
 }
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_CLOCK, _SPREAD, _POWER, _HEAT, _THROTTLED = (
+    f"measurement.health.{name}"
+    for name in ("clock_mhz", "clock_spread", "power_watts", "temperature_celsius", "throttle_reasons")
+)
 _MOMENT: Final = TypeAdapter(AwareDatetime)
 _MAX_OPERATORS: Final = 1000
 _MAX_SHOWN: Final = 4
@@ -90,6 +95,7 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
             if (kept := _fitting(draft, fact)) is not None:
                 by_leaf[fact.leaf].append(kept)
+    _side_by_side(draft, by_leaf)
     chosen: dict[str, tuple[str, str]] = {}  # by group the place that gave its first leaf
     for path in sorted(by_leaf, key=place):
         leaf, facts = find_leaf(path), by_leaf[path]
@@ -108,6 +114,21 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             draft.fill(path, value, wishes[0].where, wishes[0].source)
         shown = draft.shown.get(path)
         chosen.setdefault(group, (shown.where.file, shown.source) if shown is not None else ("", ""))
+
+
+def _side_by_side(draft: ReceiptDraft, by_leaf: dict[str, list[Fact]]) -> None:
+    """Monitors of several hosts: how far their clocks are apart, and no throttling only where each of them looked."""
+    if len(clocks := by_leaf.get(_CLOCK, ())) > 1 and (fastest := max(fact.value for fact in clocks)) > 0:
+        spread = (fastest - min(fact.value for fact in clocks)) / fastest
+        by_leaf.setdefault(_SPREAD, []).append(clocks[0]._replace(leaf=_SPREAD, value=spread, text="medians of files"))
+    reasons = by_leaf.get(_THROTTLED)
+    if reasons and not any(fact.value for fact in reasons):
+        monitors = {fact.place for path in (_CLOCK, _POWER, _HEAT) for fact in by_leaf.get(path, ())}
+        for name, source in sorted(monitors - {fact.place for fact in reasons}):
+            del by_leaf[_THROTTLED]
+            text = f"{name} shows no throttle reasons by {source}: that nothing throttled is shown of a part only"
+            draft.tell("missing", text, Where(name))
+            break
 
 
 def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
@@ -204,6 +225,10 @@ def _max(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[F
     _put(draft, max(best, key=lambda fact: fact.value))
 
 
+def _median(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
+    _put(draft, best[0], median(fact.value for fact in best))
+
+
 def _first_source(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
     """The largest that the first source has: reports of a run count on, ranks work side by side, and one source counts
     graphs where another counts programs."""
@@ -280,6 +305,7 @@ _WAYS: Final[Mapping[str, Way]] = {
     "last": _last,
     "latest": _latest,
     "max": _max,
+    "median": _median,
     "most_each": _most_each,
     "one": _one,
     "union": _union,

@@ -118,11 +118,15 @@ class Routing(Section):
 class Health(Section):
     """Clocks, power and heat over the window."""
 
-    clock_mhz: Amount | None = observed("Median SM or core clock.", unit="MHz", ranks="median")
-    power_watts: Amount | None = observed("Median power per chip.", unit="watts", ranks="median")
-    temperature_celsius: float | None = observed("Highest temperature.", unit="°C", ranks="max")
-    throttle_reasons: tuple[Name, ...] | None = observed("Throttle reasons; an empty list means none.", ranks="union")
-    clock_spread: Share | None = observed("Spread of clocks over chips, (largest − smallest) / largest.", ranks="max")
+    clock_mhz: Amount | None = observed("Median SM or core clock.", unit="MHz", ranks="median", files="median")
+    power_watts: Amount | None = observed("Median power per chip.", unit="watts", ranks="median", files="median")
+    temperature_celsius: float | None = observed("Highest temperature.", unit="°C", ranks="max", files="max")
+    throttle_reasons: tuple[Name, ...] | None = observed(
+        "Throttle reasons; an empty list means none.", ranks="union", files="union"
+    )
+    clock_spread: Share | None = observed(
+        "Spread of clocks over chips, (largest − smallest) / largest.", ranks="max", files="max"
+    )
     rank_skew: Share | None = observed("Median over steps of (slowest − fastest rank) / slowest.")
 
 

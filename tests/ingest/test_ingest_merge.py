@@ -134,6 +134,41 @@ def test_ranks_of_several_hosts_name_the_first(tmp_path: Path) -> None:
     assert not found.contradictions
 
 
+def monitor(clock: float, watts: float, heat: float, reasons: list[str] | None, spread: float = 0.0) -> Reading:
+    health = {"clock_mhz": clock, "power_watts": watts, "temperature_celsius": heat, "clock_spread": spread}
+    stated = health if reasons is None else health | {"throttle_reasons": reasons}
+    return reading("nvidia-smi", **{f"measurement__health__{name}": value for name, value in stated.items()})
+
+
+def test_monitors_of_two_hosts_are_read_together(tmp_path: Path) -> None:
+    hosts = monitor(1980.0, 690.0, 61.0, []), monitor(1485.0, 610.0, 88.0, ["hw_thermal_slowdown"], 0.02)
+    found = ingested(*(file(tmp_path, item, name=f"n{rank}.csv") for rank, item in enumerate(hosts)))
+    assert at(found, "measurement.health") == {
+        "clock_mhz": 1732.5,
+        "power_watts": 650.0,
+        "temperature_celsius": 88.0,
+        "throttle_reasons": ["hw_thermal_slowdown"],
+        "clock_spread": 0.25,
+    }
+    assert not found.contradictions
+
+
+def test_the_spread_of_one_hosts_clocks_is_not_lost_beside_another(tmp_path: Path) -> None:
+    hosts = monitor(1980.0, 690.0, 61.0, [], 0.3), monitor(1980.0, 690.0, 61.0, [])
+    found = ingested(*(file(tmp_path, item, name=f"n{rank}.csv") for rank, item in enumerate(hosts)))
+    assert at(found, "measurement.health.clock_spread") == 0.3
+
+
+def test_a_host_that_was_not_asked_may_have_throttled(tmp_path: Path) -> None:
+    hosts = monitor(1980.0, 690.0, 61.0, []), monitor(1980.0, 690.0, 61.0, None)
+    found = ingested(*(file(tmp_path, item, name=f"n{rank}.csv") for rank, item in enumerate(hosts)))
+    assert at(found, "measurement.health.throttle_reasons") is None
+    assert "n1.csv shows no throttle reasons" in told(found)
+    slow = monitor(1980.0, 690.0, 61.0, ["sw_power_cap"]), hosts[1]
+    found = ingested(*(file(tmp_path, item, name=f"n{rank}.csv") for rank, item in enumerate(slow)))
+    assert at(found, "measurement.health.throttle_reasons") == ["sw_power_cap"]
+
+
 def test_a_setting_stands_above_every_file_and_is_noted(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, reading(hardware__chips=8)), hardware__chips=16)
     assert at(found, "hardware.chips") == 16
