@@ -14,7 +14,6 @@ import click
 
 from receipts.base.errors import UsageError
 from receipts.cli.session import Answer, Session, verb
-from receipts.publish.claim import decision_sentence, decisions
 from receipts.publish.page import Mark, Page, sections_of, table_of
 
 if TYPE_CHECKING:
@@ -92,6 +91,8 @@ def decide(session: Session, receipt: str, decision: str | None, reason: str | N
 
     Nothing is overwritten: every decision is kept, and the last one counts.
     """
+    from receipts.publish.claim import decision_sentence, decisions
+
     if (decision is None) is not (reason is None):
         raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')
     stored = session.store.resolve(receipt)

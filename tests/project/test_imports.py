@@ -52,6 +52,18 @@ def test_what_needs_no_store_loads_no_database(words: str, loaded_by: Callable[.
     assert {name for name in modules if name.startswith("receipts.store.")} <= {"receipts.store.address"}
 
 
+def test_no_help_of_a_command_loads_what_judges_or_stores(tmp_path: Path) -> None:
+    code = (
+        "import contextlib, io, sys; from receipts.cli import main; from receipts.cli.group import commands\n"
+        "for name in commands():\n"
+        "    with contextlib.redirect_stdout(io.StringIO()):\n"
+        "        assert main([name, '--help']) == 0\n"
+        "    loaded = {'pydantic', 'sqlalchemy', 'jinja2', 'receipts.judging'} & set(sys.modules)\n"
+        "    assert not loaded, (name, loaded)"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
 def test_help_reads_metadata_of_distributions_only_where_one_names_plugins(loaded_by: Callable[..., set[str]]) -> None:
     assert "importlib.metadata" not in loaded_by("--help")
 
