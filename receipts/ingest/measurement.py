@@ -11,12 +11,13 @@ from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from operator import mul
 from statistics import fmean, median
 from typing import Final
 
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import Reason
+from receipts.ingest.reading import IntervalMeans, Reason
 from receipts.ingest.resolve import readings, stated
 from receipts.ingest.series import StepSeries, series, state_walls
 from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
@@ -55,6 +56,9 @@ _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 _EXACT: Final = 5e-6
 # A log's timer and a recorder's differ by what each of them leaves out of a step.
 _SAME_STEPS: Final = 0.2
+BAR: Final = "progress-bar"
+# Sources whose timers are of what they call, and of no whole step of a loop around them.
+_TIMERS: Final = ("deepspeed",)
 
 
 def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | None:
@@ -65,6 +69,7 @@ def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSerie
         steps = series(draft, files)
         if steps is not None:
             state_measurement(draft, files, steps)
+        _state_bar(draft, files)
         return steps
     steps = series(ReceiptDraft(), files)
     if steps is not None and draft.base is not None:
@@ -92,7 +97,9 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
     tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps))
     if not _timed(draft):
         durations = _durations(draft, steps, tokens)
-        if durations is not None:
+        if _is_part(draft, files, steps, durations):
+            pass
+        elif durations is not None:
             _keep(draft, steps, durations)
         else:
             _keep_rates(draft, steps)
@@ -108,7 +115,7 @@ def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """State a series of means as what it is; where each is of one step, they are the steps, digit for digit."""
     for file, reading in readings(files):
         means, where = reading.means, Where(file.name)
-        if means is None or _timed(draft):
+        if means is None or reading.source == BAR or _timed(draft):
             continue
         seconds, steps = means.seconds[:MAX_STEPS], means.steps[:MAX_STEPS]
         if means.single:
@@ -120,6 +127,52 @@ def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             if clock := getattr(means, leaf):
                 draft.fill(f"measurement.{leaf}", clock, where, SOURCE)
         _fill_tokens(draft, where)
+
+
+def _is_part(
+    draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries, durations: Sequence[float | None] | None
+) -> bool:
+    """Whether timers time a part of a step: a progress bar beside them, which times the whole, says so."""
+    bar = _bar(files)
+    known = [value for value in durations or () if value is not None and math.isfinite(value)]
+    if bar is None or not known or steps.track.reading.source not in _TIMERS:
+        return False
+    if bar[2] <= (1 + _SAME_STEPS) * median(known):
+        return False
+    text = f"its timers say {median(known):.4g} s a step, and the bar {bar[2]:.4g} s: they time a part of it"
+    draft.tell("note", text, steps.where)
+    draft.put("measurement.timer", bar[1].timer, Where(bar[0].name), BAR)
+    return True
+
+
+def _bar(files: Sequence[FileEvidence]) -> tuple[FileEvidence, IntervalMeans, float] | None:
+    """The progress bar of the files that spent most time, with its mean time of a step."""
+    bars = [(file, reading.means) for file, reading in readings(files) if reading.source == BAR and reading.means]
+    spent = [(file, means, sum(map(mul, means.seconds, means.steps))) for file, means in bars]
+    if not spent:
+        return None
+    file, means, seconds = max(spent, key=lambda item: item[2])
+    return file, means, seconds / sum(means.steps)
+
+
+def _state_bar(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """State what a progress bar shows, where no line times a step; its clock counts whole seconds."""
+    bar, path = _bar(files), f"{_STATED}.step_seconds"
+    stated_rates = any(draft.get(f"{_STATED}.{name}") for name in ("tokens_per_second", "tokens_per_second_per_chip"))
+    if bar is None or _timed(draft) or draft.get(path) is not None or stated_rates:
+        return
+    file, means, mean = bar
+    where, steps = Where(file.name), sum(means.steps)
+    if len(means.seconds) > 1:
+        text = f"{len(means.steps):,} means over {steps:,} steps"
+        draft.put(_MEANS, means.seconds[:MAX_STEPS], where, BAR, text)
+        draft.put("measurement.interval_steps", means.steps[:MAX_STEPS], where, BAR, text)
+    else:
+        _printed(draft, path, mean, 1.0 / steps, where, f"mean of {steps:,} steps by what a bar says has elapsed")
+        draft.fill(f"{_STATED}.statistic", "mean", where, BAR)
+        draft.fill("measurement.steps", steps, where, BAR)
+    draft.fill("measurement.timer", means.timer, where, BAR)
+    _fill_tokens(draft, where)
 
 
 def _fill_tokens(draft: ReceiptDraft, where: Where) -> int | None:

@@ -57,6 +57,9 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         self._banner = Banner(self.reading)
         self._pending: tuple[dict[str, float], int] | None = None
         self._echoed = False
+        # The step of a record that LLaMA-Factory said behind its bar, and the record that stands before the first.
+        self._echo_steps: list[int] = []
+        self._early: tuple[dict[str, float], int] | None = None
         self._places = Places()
         self._steps = StepTable({"trainingloss": "loss"})
         self._block = DictBlock(most=80)
@@ -123,6 +126,12 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         figures = {name: column[-1] for name, column in rows.figures.items()}
         if self._echoed and self._pending is not None and _same(self._pending[0], figures):
             self._pending = None
+            rows.steps = rows.steps or self._echo_steps
+        if echo and rows.steps:
+            # The bar stands before its own record: what waits is of a step before that one.
+            self._echo_steps = rows.steps
+            if self._pending is not None and not self._echoed and not len(self.reading.steps):
+                self._early, self._pending = self._pending, None
         self._settle(None)
         self.follows = True
         self.keep_memory(rows)
@@ -162,6 +171,14 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         self._end_table()
         self._settle(None)
         records, reading = self._records, self.reading
+        if self._early is not None:
+            first = reading.steps.numbers()[:2]
+            step = 2 * first[0] - first[1] if len(first) == 2 else 0
+            figures = {name: self._early[0].get(name) for name in ("loss", "grad_norm")}
+            if step > 0:
+                reading.steps.put(step, figures, -1)  # of no printer that went back
+            else:
+                self._keep([self._early[0].get("loss", ABSENT)], [self._early[0].get("grad_norm", ABSENT)], [])
         if not self.taken and not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
         self._banner.state()
