@@ -54,6 +54,7 @@ _DAYLESS: Final = re.compile(
     re.MULTILINE,
 )
 DAY_SECONDS: Final = 86_400.0
+_BAR_END: Final = re.compile(r"(?:s/it|it/s)[^\]\n]{0,200}\]\s?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def first_stamp(file: FileEvidence) -> Stamp | None:
     except UsageError:
         return None
     for number, line in enumerate(head.split(b"\n", _LINES)[:_LINES], start=1):
-        if moment := stamp(line[:LEAD].decode("ascii", "replace"), number, american=_american(file)):
+        if moment := stamp(lead(line.decode("ascii", "replace")), number, american=_american(file)):
             return moment
     return None
 
@@ -88,7 +89,7 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
     except (UsageError, OSError):
         return None
     for at in range(len(lines) - 1, -1, -1):
-        if moment := stamp(lines[at][:LEAD].decode("ascii", "replace"), american=_american(file)):
+        if moment := stamp(lead(lines[at].decode("ascii", "replace")), american=_american(file)):
             return None if _trains(lines[at + 1 :]) else moment
     return None
 
@@ -128,11 +129,11 @@ def partial_stamp(file: FileEvidence) -> tuple[Stamp, str] | None:
 
 def seconds_on(text: str, *, american: bool = False) -> tuple[str, float] | None:
     """The clock that begins a line, in seconds, with its kind: of two lines only one kind can be compared."""
-    if (full := stamp(text[:LEAD], american=american)) is not None:
+    if (full := stamp(lead(text), american=american)) is not None:
         return "full", full.time.timestamp()
-    match, kind = _YEARLESS.match(text[:LEAD]), "yearless"
+    match, kind = _YEARLESS.match(lead(text)), "yearless"
     if match is None:
-        match, kind = _DAYLESS.match(text[:LEAD]), "dayless"
+        match, kind = _DAYLESS.match(lead(text)), "dayless"
     if match is None:
         return None
     date = f"2000-{match['month']}-{match['day']}" if kind == "yearless" else "2000-01-01"
@@ -152,6 +153,13 @@ def modified(file: FileEvidence) -> Stamp | None:
     except (OSError, OverflowError, ValueError):
         return None
     return Stamp(time, f"{time:%Y-%m-%d %H:%M:%S}", True, Place()) if time.year >= _EARLIEST else None
+
+
+def lead(line: str) -> str:
+    """What leads a line, behind the progress bar that was drawn on it."""
+    bar = _BAR_END.search(line) if "it/s" in line or "s/it" in line else None
+    at = bar.end() if bar is not None else 0
+    return line[at : at + LEAD]
 
 
 def _american(file: FileEvidence) -> bool:

@@ -385,6 +385,8 @@ _ENTITIES = {
     b"nbsp": b" ",
     b"amp": b"&",
 }
+# What a page makes bold: a figure or a word.
+_EMPHASIS = re.compile(rb"(?<!\*)\*\*([^\s*][^*\n]{0,60}(?<!\s))\*\*(?!\*)")
 _ENTITY = re.compile(rb"&(" + b"|".join(_ENTITIES) + rb");")
 
 
@@ -392,6 +394,8 @@ def plain_text(chunk: bytes) -> bytes:
     """Text as it was before a web page wrote it: blanks that break, and characters that are not escaped."""
     if _UNBREAKABLE in chunk:
         chunk = chunk.replace(_UNBREAKABLE, b" ")
+    if b"**" in chunk:
+        chunk = _EMPHASIS.sub(rb"\1", chunk)
     if b"&" in chunk:
         chunk = _ENTITY.sub(lambda match: _ENTITIES[match[1]], chunk)
     return chunk

@@ -17,7 +17,7 @@ from math import floor, log10
 from statistics import median
 from typing import Any, Final
 
-from receipts.ingest.clock import DAY_SECONDS, LEAD, first_stamp, seconds_on, stamp
+from receipts.ingest.clock import DAY_SECONDS, first_stamp, lead, seconds_on, stamp
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading, Reason
@@ -347,7 +347,7 @@ def _clocked(
     apart: dict[int, str] = {}
     for number, text in Source(file.path, file.name).lines():
         if number == wanted[len(times)]:
-            moment = stamp(text[:LEAD], american=american)
+            moment = stamp(lead(text), american=american)
             if moment is None:
                 return None
             times.append(moment.time)

@@ -60,6 +60,7 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         # The step of a record that LLaMA-Factory said behind its bar, and the record that stands before the first.
         self._echo_steps: list[int] = []
         self._early: tuple[dict[str, float], int] | None = None
+        self._zeros = 0
         self._places = Places()
         self._steps = StepTable({"trainingloss": "loss"})
         self._block = DictBlock(most=80)
@@ -181,6 +182,9 @@ class HfTrainer(RecordReader, table="hf_trainer"):
                 self._keep([self._early[0].get("loss", ABSENT)], [self._early[0].get("grad_norm", ABSENT)], [])
         if not self.taken and not records.records and not self._events.records and "global" not in self._banner.sizes:
             return None
+        if self._zeros > 1:
+            what = f"a loss of exactly 0.0 in {self._zeros} records: a divergence that is hidden, or labels all masked"
+            reading.remark("note", what)
         self._banner.state()
         losses, norms = (list(column) for column in records.unnumbered)
         every = self._banner.every(len(losses)) or records.one_a_step()
@@ -204,6 +208,7 @@ class HfTrainer(RecordReader, table="hf_trainer"):
     def _filtered(self, losses: Sequence[float], norms: Sequence[float], lines: Sequence[int]) -> list[float]:
         """Losses without those of 0.0 beside a norm of NaN, which stand for a NaN."""
         hidden = [loss == 0.0 and norm != norm for loss, norm in zip(losses, norms, strict=True)]
+        self._zeros += sum(loss == 0.0 for loss in losses) - sum(hidden)
         if any(hidden):
             what = "loss 0.0 beside a gradient norm of NaN: the Trainer filtered NaN losses, the run has diverged"
             self.reading.remark("contradiction", what, lines[hidden.index(True)])

@@ -57,6 +57,8 @@ class Megatron(RecordReader, table="megatron"):
 
     def __init__(self) -> None:
         super().__init__()
+        # Steps that updated nothing.
+        self._skipped: set[int] = set()
         self._dump = Dump()
         self._block = NestedDump()
         self._times = bridge.StepTimes()
@@ -138,6 +140,11 @@ class Megatron(RecordReader, table="megatron"):
             # DeepSpeed's engine keeps both to itself, and the fork prints these in their place.
             del figures["grad_norm"]
             self._deepspeed = True
+        if skipped is not None and len(self._skipped) < _MAX_KEPT:
+            befores = [steps[0] - 1 if self._last is None else self._last, *steps[:-1]]
+            for step, before, count in zip(steps, befores, skipped, strict=False):
+                if count >= max(1, step - before):
+                    self._skipped.add(step)
         self._begin(steps)
         if _RATE not in figures or min(figures[_RATE]) <= 0:
             figures[_RATE] = self._times.of_rows(self.reading, rows, times)
@@ -192,6 +199,9 @@ class Megatron(RecordReader, table="megatron"):
         interval = self._dump.values.get("log_interval", ("", 0))[0]
         self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
+        if len(self._skipped) < len(reading.steps):
+            # Where every record skips, none is an ordinary step.
+            reading.not_steady |= dict.fromkeys(sorted(self._skipped), "skipped")
         return reading
 
     def judge(self, rows: RecordRows) -> None:

@@ -211,6 +211,12 @@ class NsysStatsReader(TableReader):
         return self.taken(dict(zip(self._csv, _split(text), strict=False))) if self._csv else self.table(text)
 
     def row(self, cells: dict[str, str]) -> bool:
+        if any("," in cell for name, cell in cells.items() if name.startswith("Time")):
+            # The machine's locale: `19,0` percent, and `285 118 634` or `285.118.634` nanoseconds.
+            cells = {
+                name: re.sub(r"[\s.]", "", cell).replace(",", ".") if _LOCAL.fullmatch(cell) else cell
+                for name, cell in cells.items()
+            }
         total = next((seconds(cells[key], self._unit) for key in cells if key.startswith("Total Time")), None)
         if total is None:
             return False
@@ -227,6 +233,9 @@ class NsysStatsReader(TableReader):
             copies = count(cells.get("Count", cells.get("Operations", ""))) or 0
             self.reading.host_transfers = (self.reading.host_transfers or 0) + copies
         return True
+
+
+_LOCAL: Final = re.compile(r"\d{1,3}(?:[\s.]\d{3})*(?:,\d{1,9})?|\d{1,20}(?:,\d{1,9})?")
 
 
 def _split(row: str) -> list[str]:

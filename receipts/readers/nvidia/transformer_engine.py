@@ -171,6 +171,8 @@ class TransformerEngineReader(LineReader):
             if prose or (running and match["backend"] is None):
                 continue
             if match["name"] in PATHS or match["name"] == "NoBackend":
+                if match["name"] == "NoBackend" and not running:
+                    self._note("Transformer Engine selected no attention backend: training cannot start", number)
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
                 self._detail(match["name"], match["what"], match["detail"], number)
         if "]: using " in text:

@@ -108,6 +108,7 @@ _REPORT = re.compile(
     r"\s*$|\s+\S|\d+\. Size|Total hbm|Output size|Program \w+ requirement|Largest program|BufferAssignment|Peak buffers"
     r"|=====|HBM capacity|Heap allocator|Persistent alloc"
 )
+_PAGE_RULE = re.compile(r"\s*-{3,5}\s*")
 _POOL_LIMIT = re.compile(r"\bLimit: +(\d{1,20})\b")
 _POOL_USED = re.compile(r"\bInUse: +(\d{1,20})\b")
 _EXIT = re.compile(
@@ -129,7 +130,10 @@ class _Block:
     report: bool = False
 
     def take(self, body: str) -> None:
-        """Add a line, as far as the block may grow."""
+        """Add a line, as far as the block may grow; a page's own rule ends it."""
+        if _PAGE_RULE.fullmatch(body):
+            self.left = 0
+            return
         if self.size < MAX_BLOCK:
             self.lines.append(body)
             self.size += len(body)

@@ -144,7 +144,7 @@ _SCOPED = re.compile(
     rf"|[Ss]coped allocation with size {SIZE} exceeds the scoped (?P<other>\w{{2,12}}) limit of (\d{{1,20}})"
     rf"|Insufficient scoped (?P<mosaic>\w{{2,12}}): {SIZE} > {SIZE}"
 )
-_STACK = re.compile(r"while allocating on stack for %?(?P<name>[\w.$-]{1,400})")
+_STACK = re.compile(r"while allocating on stack for %?(?P<name>[\w$-]{1,200}(?:\.(?!\.)[\w$-]{1,200}){0,8})")
 # ``Allocation (size=N) would exceed memory (size=M) :: #allocation10 [shape = …, space=hbm, …, tag = '…']``, and the
 # one line of libtpu 0.0.42, which says *temporaries* even where the arguments are what does not fit.
 _ONE_LINE: Final = (

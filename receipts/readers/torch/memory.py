@@ -86,6 +86,10 @@ class TorchMemoryReader(LineReader):
         """Rows of every summary and print."""
         self._end_table()
         self._end_stats()
+        failed, tried = (self.reading.counters.get(name, 0) for name in ("num_ooms", "num_alloc_retries"))
+        if failed:
+            what = f"{failed} allocation{'s' * (failed > 1)} failed for want of memory, and {tried} were tried again"
+            self.reading.remark("note", f"the allocator counts it: {what}")
         return super().finish()
 
     def _in_table(self, text: str) -> bool:

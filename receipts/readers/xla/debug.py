@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+from receipts.base.units import CLOCK
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import TRANSFERS, CompileSpan, Reading, Report, Tally
 from receipts.readers.xla.metrics import HOST_READ
@@ -78,6 +79,16 @@ def ended_by(cause: str) -> str | None:
     return None
 
 
+def unrounded(text: str) -> float:
+    """Seconds of a time as torch_xla prints it: it rounds each part by those below it, ``13m35s`` for 12 min 35 s."""
+    below = 0.0
+    for number, unit in reversed(_PART.findall(text)):
+        size = CLOCK[unit]
+        whole = float(number) - (below >= 0.5 * size if below else False)
+        below += whole * size
+    return below
+
+
 def filled(block: DebugBlock) -> bool:
     """Whether a block says anything."""
     return bool(block.cause or block.hash or block.sizes)
@@ -99,6 +110,8 @@ _SIZE: Final = re.compile(
 )
 _FRAME: Final = re.compile(r"\s+(\S.{0,400}:\d+\))\s*$")
 _FREQUENT: Final = re.compile(r"([A-Za-z]\w{0,60})(?: too frequent)?: (\d{1,12}) counts")
+_SLOW: Final = re.compile(r"([A-Za-z]\w{0,60}) too slow: longest instance took (\d[\d.a-z]{1,40}?)\.? ")
+_PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(d|h|ms|us|ns|m|s)")
 _DURING: Final = re.compile(r"during (\d{1,12}) steps")
 _OPERATOR: Final = re.compile(r"(aten::[\w.]{1,100})")
 _TAG: Final = re.compile(r'Unlowered Op: "([\w:.]{1,100})"')
@@ -306,6 +319,12 @@ class PtXlaDebug(LineReader):
                 if name != HOST_READ:
                     self._fallback(name, 1)
             reading.remark("note", rest[:200], number)
+        elif "too slow" in rest:
+            reading.records += 1
+            if (slow := _SLOW.search(rest)) is not None:
+                seconds = unrounded(slow[2])
+                reading.time(f"{slow[1]} longest", seconds, 1)
+                reading.remark("note", f"the longest {slow[1]} took {seconds:,.3f} s", number)
         elif "too frequent" in rest:
             reading.records += 1
             self._frequent(rest)
