@@ -32,7 +32,13 @@ _ASKED: Final = frozenset(
         "mlperf-system",
     }
 )
-_NOTES: Final = frozenset({"notes", "readme", "mlperf-platform"})
+# An environment report is of the host on which it was printed, at another time.
+_NOTES: Final = frozenset(
+    {
+        *("notes", "readme", "mlperf-platform"),
+        *("collect-env", "transformers-env", "ds-report", "unsloth-banner", "jax-environment"),
+    }
+)
 # Stated by some reader for others to use, and no leaf of the receipt.
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.target_tokens_per_step", "schema_version")
 # Lists of rows that a reader makes whole.

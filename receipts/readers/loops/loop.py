@@ -18,12 +18,13 @@ from receipts.ingest.literals import FIGURE, scaled
 from receipts.ingest.literals import number as parse
 from receipts.ingest.reading import Reading
 from receipts.ingest.record import Form, RecordRows
-from receipts.ingest.record_reader import STEP, RecordReader, slow_steps
+from receipts.ingest.record_reader import SIZES, STEP, RecordReader, slow_steps
 from receipts.ingest.vocabulary import Label
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
 _MAX_METRICS: Final = 2000
+_NO_STEP: Final = -1
 _SAME_RATIO: Final = 1e-3  # of two rates of one interval
 _PER_SECOND: Final = re.compile(r"(?: per |/)s(?:ec(?:ond)?)?\b")
 
@@ -92,7 +93,8 @@ class LoopLog(RecordReader):
 class BlockLoop(LoopLog):
     """Reads heads, whose group is ``step``, and a line for each metric below one: ``label`` and ``word``.
 
-    ``apart``: other lines stand between the metrics, so that a record ends at the next head.
+    ``apart``: other lines stand between the metrics, so that a record ends at the next head. ``headless``: a block of
+    metrics may stand without its head, as people paste it; its step is not known unless a metric names it.
     """
 
     forms = ()
@@ -100,6 +102,7 @@ class BlockLoop(LoopLog):
     metric: ClassVar[re.Pattern[str]]
     settings: ClassVar[Settings]
     apart: ClassVar[bool]
+    headless: ClassVar[bool]
 
     def __init__(self) -> None:
         super().__init__()
@@ -117,6 +120,10 @@ class BlockLoop(LoopLog):
         if head:
             self._end()
             self._head, self._begun = int(head[STEP]), number
+        elif (
+            self._head is None and self.headless and (match := self.metric.search(text)) and self.label(match["label"])
+        ):
+            self._head, self._begun = _NO_STEP, number
         if self._head is None:
             return
         if (match := self.metric.search(text)) and self._metrics < _MAX_METRICS:
@@ -125,7 +132,9 @@ class BlockLoop(LoopLog):
                 match["label"],
                 parse(match["word"]) if match["word"][-1:].isdigit() else scaled(match["word"]),
             )
-            if value is not None and (known := self.label(label)) is not None:
+            if value is not None and (known := self.label(label)) is not None and known.field == STEP:
+                self._head = int(value) if 0 <= value < 1e12 else self._head
+            elif value is not None and known is not None:
                 self._figures.setdefault(known.field, value / known.divisor)
             elif stated := self.settings.read(label, match["word"]):
                 self.reading.state(*stated, f"{label}: {stated[1]}", number)
@@ -135,7 +144,8 @@ class BlockLoop(LoopLog):
     def finish(self) -> Reading | None:
         """The reading, with the last record."""
         self._end()
-        return super().finish()
+        reading = super().finish()
+        return self.reading if reading is None and self.reading.records else reading
 
     def _end(self) -> None:
         """Take one record; the size of a batch follows from the samples and the batches before it."""
@@ -147,8 +157,32 @@ class BlockLoop(LoopLog):
         each = figures.get("samples_per_second", 0.0) / (figures.get("steps_per_second") or 1.0)
         if each and abs(each - round(each)) < _SAME_RATIO * each:
             figures["global_batch"] = float(round(each))
-        if step is not None and self.needs <= figures.keys():
+        if step == _NO_STEP and figures:
+            self._without_step(figures)
+        elif step is not None and step != _NO_STEP and self.needs <= figures.keys():
             self.step(step, figures, self._begun)
+
+    def _without_step(self, figures: Mapping[str, float]) -> None:
+        """State what a block without its head says of no step in particular."""
+        reading, line = self.reading, self._begun
+        reading.records += 1
+        if (rate := figures.get("steps_per_second", 0.0)) > 0:
+            figures = {"step_seconds": 1 / rate, **figures}
+        for field in ("step_seconds", "tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"):
+            if (value := figures.get(field, 0.0)) > 0:
+                reading.state(f"measurement.stated.{field}", float(f"{value:.9g}"), f"{value:g}", line)
+        if "loss" in figures:
+            reading.state("measurement.loss.last", figures["loss"], f"{figures['loss']:g}", line)
+        for name in SIZES:
+            if (size := figures.get(name)) is not None:
+                self.peaks.keep(name, size, line)
+        if share := figures.get("mfu"):
+            tera = figures.get("tflops_per_second_per_chip")
+            peak = f", which with its TFLOP/s divides by {tera / share:,.1f} TFLOP/s" if tera else ""
+            reading.remark("note", f"an MFU of {share:.2%} is printed{peak}", line)
+        reading.remark(
+            "missing", "the line above a block of metrics is not here: of which step it is is not known", line
+        )
 
 
 def reader(name: str) -> type[LoopLog]:
@@ -168,7 +202,7 @@ def reader(name: str) -> type[LoopLog]:
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None
     if record.get("below"):
         below = {"head": head, "metric": re.compile(record.get("metric", _METRIC)), "settings": Settings(name)}
-        below["apart"] = record.get("apart", False)
+        below |= {"apart": record.get("apart", False), "headless": record.get("headless", False)}
         return type(name, (BlockLoop,), settings | below)
     cells = record.get("cells", _CELL)
     patterns = [cells] if isinstance(cells, str) else cells

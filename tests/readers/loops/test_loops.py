@@ -38,6 +38,12 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4512.25, "peak_bytes": 40.25 * GIB}
         | {"peak_reserved_bytes": 45.5 * GIB},
     ),
+    "verl_lines": (
+        "(TaskRunner pid=7) step:7\n - actor/entropy:0.5\n - actor/grad_norm:1.5\n - perf/throughput:3164.5\n"
+        " - perf/time_per_step:86.5\n - perf/max_memory_reserved_gb:94.5",
+        {"grad_norm": 1.5, "step_seconds": 86.5, "tokens_per_second_per_chip": 3164.5}
+        | {"peak_reserved_bytes": 94.5 * GIB},
+    ),
     "prime_rl_2025": (
         "10:00:00 [INFO] [TRAIN] [Rank 0] step: 7, loss: 2.5000, tokens_per_second: 76477.5, mfu: 31.25",
         {"loss": 2.5, "tokens_per_second": 76477.5, "mfu": 0.3125},

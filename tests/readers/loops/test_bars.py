@@ -1,0 +1,102 @@
+"""Progress bars: the time of a step by what a bar says has elapsed, and which bar is the training's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest_evidence import at, told
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options
+from receipts.ingest.evidence import read
+from receipts.ingest.reading import IntervalMeans
+from receipts.ingest.scan import scan
+
+STEP = "measurement.stated.step_seconds"
+
+
+def clock(seconds: int) -> str:
+    return (
+        f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        if seconds >= 3600
+        else (f"{seconds // 60:02d}:{seconds % 60:02d}")
+    )
+
+
+def bar(count: int, of: int, seconds: int, title: str = "", rate: str = "9.99s/it", after: str = "") -> str:
+    return f"{title}{100 * count // of:3d}%|██    | {count}/{of} [{clock(seconds)}<1:00:00, {rate}{after}]\n"
+
+
+def means(text: str) -> IntervalMeans | None:
+    return next((item.means for item in scan([text.encode()]) if item.source == "progress-bar"), None)
+
+
+def ingest(folder: Path, text: str) -> Ingested:
+    (path := folder / "run.log").write_text(text)
+    return assemble([read(path)], Options())
+
+
+def test_elapsed_times_count_and_not_the_smoothed_rate(tmp_path: Path) -> None:
+    text = "".join(bar(step, 900, 7000 + 30 * (step - 400)) for step in range(400, 404))
+    found = ingest(tmp_path, text)
+    assert at(found, STEP) == 30.0
+    assert at(found, "measurement.steps") == 3
+    assert at(found, "run.outcome") == "unknown"
+
+
+def test_long_bars_give_means_over_intervals_that_the_clock_can_tell() -> None:
+    series = means("".join(bar(step, 900, 10 * step) for step in range(101)))
+    assert series is not None
+    assert set(series.seconds) == {10.0}
+    assert set(series.steps) == {5}
+
+
+def test_bars_of_other_loops_are_none_of_the_training(tmp_path: Path) -> None:
+    text = bar(0, 50, 0) + bar(10, 50, 1000, after=", loss=2.5")
+    others = bar(0, 900, 0, "Map: ") + bar(900, 900, 4000, "Map: ") + bar(0, 20, 0) + bar(20, 20, 300)
+    assert at(ingest(tmp_path, text + others), STEP) == 100.0
+
+
+def test_a_bar_that_begins_anew_is_measured_from_there() -> None:
+    first, resumed = bar(0, 90, 0) + bar(10, 90, 100), bar(10, 90, 0) + bar(20, 90, 300)
+    series = means(first + resumed)
+    assert series is not None
+    assert sum(map(float.__mul__, series.seconds, map(float, series.steps))) == 400
+    assert sum(series.steps) == 20
+
+
+def test_a_single_bar_is_what_has_elapsed_unless_its_rate_is_another() -> None:
+    alone = means(bar(100, 120, 500, rate="5.10s/it"))
+    assert alone is not None
+    assert alone.seconds == [5.0]
+    assert means(bar(100, 120, 500, rate="50.0s/it")) is None
+    assert means(bar(1, 300, 760, rate="760.27s/it")) is None
+
+
+def test_bars_of_rich_and_of_keras_are_read() -> None:
+    rich = means("Epoch 0/9 ━━━━ 10/200 0:00:20 • 0:06:20 0.50it/s\nEpoch 0/9 ━━━━ 60/200 0:02:00 • 0:04:40 0.50it/s\n")
+    assert rich is not None
+    assert rich.seconds == [2.0]
+    keras = means(
+        " 10/100 [==>.........] - ETA: 3:00 - loss: 2.5 - 2s/step\n 60/100 [====>.....] - ETA: 1:00 - 2s/step\n"
+    )
+    assert keras is not None
+    assert keras.seconds == [2.0]
+
+
+def test_a_log_that_times_its_steps_keeps_their_times(tmp_path: Path) -> None:
+    steps = "".join(f"iter {step}: loss 2.5000, time 900.00ms, mfu 31.25%\n" for step in range(4))
+    assert at(ingest(tmp_path, steps + bar(0, 9, 0) + bar(9, 9, 90)), STEP) is None
+
+
+def test_timers_of_a_part_of_a_step_are_not_the_step(tmp_path: Path) -> None:
+    head = "[2025-09-15 14:48:06,452] [INFO] [logging.py:107:log_dist] [Rank 0] time (ms) | "
+    timers = head + "fwd: 10000.00 | bwd: 20000.00 | bwd_inner: 19000.00 | bwd_allreduce: 900.00 | step: 500.00\n"
+
+    def log(each: int) -> str:
+        return bar(0, 90, 0) + "".join(timers + bar(step, 90, each * step) for step in range(1, 5))
+
+    part = ingest(tmp_path, log(100))
+    assert at(part, "measurement.step_durations_seconds") is None
+    assert at(part, STEP) == 100.0
+    assert "they time a part of it" in told(part)
+    assert "they time a part of it" not in told(ingest(tmp_path, log(31)))
