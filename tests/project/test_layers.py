@@ -96,3 +96,12 @@ def test_the_table_of_where_a_change_goes_names_every_room_and_only_what_is_ther
     rooms |= {path.parent for path in (root / "receipts" / "plugins").glob("*/__init__.py")}
     named = {(root / name).resolve() for name in places}
     assert {room.name for room in rooms if not any(place.is_relative_to(room) for place in named)} == set()
+
+
+def test_no_circle_of_files_is_imported(checkout: Path) -> None:
+    from benchmarks.house import SourceFile, circles, source_files
+
+    files = {"receipts/a.py": "import receipts.b\n", "receipts/b.py": "from receipts.a import x\n"}
+    made_up = [SourceFile(checkout / name, text) for name, text in files.items()]
+    assert circles(made_up) == 1
+    assert circles(source_files()) == 0
