@@ -75,7 +75,7 @@ def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score
         if not fnmatch.fnmatch(path.name, pattern):
             continue
         (one,) = source_files([str(path)])
-        found = [item for item in page(one.open_lines, path.name) if isinstance(item, Statement)]
+        found = [item for item in page(one.read(), path.name) if isinstance(item, Statement) and item.values]
         wanted = marked.get(path.name, [])
         total.found += len(found)
         total.labels += len(wanted)

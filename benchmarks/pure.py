@@ -50,7 +50,7 @@ def measure(quick: bool) -> list[Result]:
     steps = [draw.gauss(2.6, 0.02) for _ in range(STEPS)]
     lint, numbers = least(
         1 if quick else 5,
-        lambda: sum(1 for _ in page(lambda: lines, "page.md")),
+        lambda: sum(1 for _ in page("".join(lines), "page.md")),
         lambda: sum(1 for line in lines for _ in _NUMBER.finditer(line)),
     )
     summary, ordered = least(3 if quick else 9, lambda: summarize(steps, steady_segment(steps)), lambda: sorted(steps))

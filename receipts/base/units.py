@@ -41,14 +41,14 @@ BYTES: Final = {
 # A `B` alone is a billion here: `4.73B` is a count.
 _FACTORS: Final = SECONDS | BYTES | SCALES | {"%": 0.01, "x": 1.0, "×": 1.0}
 # Decimal point only: `1,963` has a thousands separator, and `1,5` is refused rather than guessed.
-_NUMBER = (
-    r"(?=[+-]?\.?\d)[+-]?"
-    r"(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?"
+UNSIGNED: Final = (
+    r"(?=\.?\d)(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?:[ _\u00a0\u2009\u202f]\d{3})+|\d+)?"
     r"(?:\.\d*)?(?:[eE][+-]?\d+)?"
 )
 _APPROXIMATE = r"(?:~|≈|≃|∼|about\s|approx\.?\s|around\s|roughly\s|ca\.\s?|c\.\s?)"
 _PRINTED = re.compile(
-    rf"\s*(?P<approximate>{_APPROXIMATE})?\s*(?P<number>{_NUMBER})(?P<unit>\s*(?:/?[^\W\d_]|[%×]).*)?", re.IGNORECASE
+    rf"\s*(?P<approximate>{_APPROXIMATE})?\s*(?P<number>[+-]?{UNSIGNED})(?P<unit>\s*(?:/?[^\W\d_]|[%×]).*)?",
+    re.IGNORECASE,
 )
 # A second number (`9.4 to 9.6`, `3 x 4`): only in brackets is it a remark and not a part of what is stated.
 _SECOND_NUMBER = re.compile(r"(?<!\w)[+-]?\.?\d")

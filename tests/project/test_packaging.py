@@ -132,7 +132,7 @@ def _imported(root: Path) -> set[str]:
 def test_every_runtime_dependency_is_imported_by_the_engine(checkout: Path, project: dict[str, object]) -> None:
     declared = project["dependencies"]
     assert isinstance(declared, list)
-    modules = {"google-re2": "re2", "pyyaml": "yaml"}
+    modules = {"google-re2": "re2", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
     imported = _imported(checkout / "receipts")
     names = {_name(entry) for entry in declared}
     unused = {name for name in names if modules.get(name, name.replace("-", "_")) not in imported}

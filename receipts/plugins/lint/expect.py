@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.metrics import Metric
-from receipts.plugins.lint.cues import FASTER, SLOWER
 from receipts.plugins.lint.quantity import si
 from receipts.plugins.lint.statement import MIRRORED, Bound, Direction, Statement
 from receipts.stats.rounding import Interval
@@ -20,7 +19,10 @@ if TYPE_CHECKING:
     from receipts.judging.verdict import MetricResult
 
 
-_FASTER = re.compile(rf"\b(?:{FASTER.every}|{SLOWER.every}|sped|as fast|as quick)\b", re.IGNORECASE)
+_FASTER = re.compile(
+    r"\b(?:faster|quicker|slower|speeds?\sup|sped|speed-?ups?|slow(?:s|ed)?[\s-]?downs?|as fast|as quick)\b",
+    re.IGNORECASE,
+)
 _LEAST = -0.9  # of a percentage that is open below: the rate or time stays above zero
 _AS_LONG = re.compile(r"\bas (?:long|slow)\b", re.IGNORECASE)
 

@@ -1,297 +1,461 @@
-"""Performance statements in a sentence: which of its numbers speak of speed, memory or fit, and what a verb states.
+"""Statements in a sentence: numbers whose unit or whose nearest words say what they are of.
 
-Verbs make statements without a number: halved the step time, runs out of memory, fits in.
+Tokens/s, FLOP/s and a time per step say it themselves. A percentage, a factor, a size or a time is of what is named
+right beside it: `13 % more throughput`, `step time fell by 160 ms`. What names nothing is no statement.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
+from typing import Final
 
-from receipts.plugins.lint import cues
-from receipts.plugins.lint.cues import Sentence, nearest
-from receipts.plugins.lint.markdown import CODE
-from receipts.plugins.lint.measurements import bandwidth, duration, labelled, rate, sibling, size
-from receipts.plugins.lint.quantity import Quantity, bound_before, in_order, quantities
-from receipts.plugins.lint.reading import ARTICLE, PERFORMANCE, SOFT, last_of
-from receipts.plugins.lint.relative import relative
-from receipts.plugins.lint.statement import MIRRORED, Direction, StatementDraft
+from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted
+from receipts.plugins.lint.quantity import QUALIFIED, SOFT, UNIT, Quantity, quantities, si
+from receipts.plugins.lint.statement import MIRRORED, UNNAMED, Direction, Kind, StatementDraft
+from receipts.receipt.accelerators import ACCELERATORS
 
-_FACTORS = {"doubl": 2.0, "tripl": 3.0, "quadrupl": 4.0, "halv": 0.5}
-_FACTOR = re.compile(
-    rf"\b(?:(?P<verb>doubl|tripl|quadrupl|halv)(?:e[sd]?|ing)\s{ARTICLE}{PERFORMANCE}\b"
-    rf"|{PERFORMANCE}\s(?:(?:has|was|were|is)\s)?{SOFT}(?P<passive>doubl|tripl|quadrupl|halv)e[sd]\b)",
+_NOUNS: Final = {
+    "mfu": r"MFU|(?:model[- ])?flops?[- ]utili[sz]ation|(?:the\s|dense\s|bf16\s)*peak"
+    r"(?!\s(?:memory|alloc|HBM|use|band|T?FLOP|l))",
+    "utilisation": r"HFU|goodput|(?:GPU\s)?utili[sz]ation|occupancy|(?:scaling|parallel)\sefficiency",
+    "tokens_per_second_per_chip": r"per[- ](?:GPU|chip|device)[- ]throughput|throughput\sper\s(?:GPU|chip|device)"
+    r"|tok(?:en)?s?/s(?:ec)?/(?:GPU|chip|device)",
+    "tokens_per_second": r"throughputs?|tok(?:en)?s?/s(?:ec)?|tokens?\s(?:per|a)\ssecond|(?:training\s)?speed"
+    r"(?!-?\s?up)",
+    "steps_per_second": r"(?:steps?|its?|iters?|iterations?)/s(?:ec)?",
+    "samples_per_second": r"(?:samples?|images?|sequences?)/s(?:ec)?",
+    "compile_seconds": r"(?:re)?compil(?:e|ation)(?:[- ](?:times?|overhead))?",
+    "wall_seconds": r"(?:training|epoch|run|train)[-_ ]?time|wall[- ]?(?:clock|time)(?:\stime)?",
+    "latency_seconds": r"(?:latenc(?:y|ies)|kernels?|forward|backward|all-?(?:reduce|gather)|optimi[sz]er|"
+    r"load(?:er|ing)|start-?up|generation|decod\w+|inference|eval\w*|checkpoint\w*|attention|matmuls?|gemms?|dispatch|communication)"
+    r"(?:\s(?:pass|step|time|kernel))?",
+    "step_seconds": r"(?:step|iteration)[-_ ]?times?|time\sper\s(?:step|iteration)|time(?!\sto\b|\sper\b)",
+    "peak_bytes": r"(?:peak\s|activation\s|GPU\s|device\s)*(?:memory|HBM|VRAM)(?:\s(?:footprint|use|usage|peak))?"
+    r"|footprint|allocated\speak|peak\sallocation",
+}
+_NOUN: Final = re.compile(
+    rf"(?<![\w.-])(?:{'|'.join(f'(?P<{name}>{text})' for name, text in _NOUNS.items())})(?![\w-])", re.IGNORECASE
+)
+# A rate that is faster and a time that is shorter are both better; more and less are said of the number itself.
+_SENSES: Final[dict[Direction, str]] = {
+    "equal": r"unchanged|within|equal\w*|var(?:y|ie[sd])|differ\w*",
+    "worse": r"g[ia]ves?\s(?:up|back)|trad(?:es?|ed)|pa(?:ys?|id)|regress\w*|degrad\w*|costs?|"
+    r"slow(?:s|ed)?[\s-]?downs?|worse|overheads?|penalt(?:y|ies)",
+    "better": r"improv\w*|gain\w*|boost\w*|speeds?\sup|sped\sup|better",
+    "down": r"cut\w*|reduc\w+|shr[aiu]nks?|lower\w*|fell|fall(?:s|en|ing)?|drop\w*|decreas\w*|declin\w*|"
+    r"sav(?:e[sd]?|ings?)|shav\w*|trim\w*|los(?:t|s|es?|ing)|slash\w*|freed?s?|down|halv\w+|less|fewer|shorter|smaller|slower|below|off",
+    "up": r"r[io]se[sn]?|rising|increas\w*|grew|grow\w*|climb\w*|jump\w*|rais\w*|add(?:s|ed)|more|higher|longer|larger|"
+    r"bigger|greater|faster|quicker|speed-?\s?ups?|above|up|doubl\w+|tripl\w+|quadrupl\w+",
+}
+_ANY: Final = "|".join(_SENSES.values())
+_SENSE: Final = re.compile(
+    rf"(?<![\w-])(?:{'|'.join(f'(?P<{sense}>{words})' for sense, words in _SENSES.items())})(?![\w-])", re.IGNORECASE
+)
+# Right behind a share or a factor: how it is meant, and of what.
+_AFTER: Final = re.compile(
+    rf"\)?[\s-]?(?P<as>as\s(?:fast|quick\w*|slow|much|many|high|low|long)\b(?:\sof)?)?(?:(?P<sense>{_ANY})\b)?"
+    r"(?:\s?(?P<whole>(?:of|in|off)\s)?(?:(?:the|its|our|their|overall|total|average|mean|median|additional|extra|"
+    rf"training|end-to-end)\s)*(?:(?<=of\s)[\w-]+\s)?(?P<noun>{_NOUN.pattern}))?"
+    r"(?:\s(?P<loss>loss|reduction|increase|improvement|gain|higher|lower)\b)?",
     re.IGNORECASE,
 )
-_QUALIFIED = re.compile(
-    r"(?<![\w-])(?:MBS|micro[-_ ]?batch(?:es)?(?:[_ ]size)?|batch(?:es)?(?:[_ ]size)?|bs|GBS|"
-    r"seq(?:uence)?(?:[-_ ]?len(?:gth)?)?|context|depth|EP|TP|PP)"
-    r"\s?(?:=|of|at|is)?\s?(\d[\d,]*[kK]?)(?!\w|\.\d)|"
-    r"(?<![\w.,])(\d[\d,]*[kK]?)[\s-](?:context|sequence(?: length)?)\b",
+_SPEED: Final = re.compile(r"faster|quicker|slower|speed-?\s?ups?|slow-?downs?|as\s(?:fast|quick|slow)", re.IGNORECASE)
+_SLOWER_BY: Final = re.compile(rf"(?:{_SPEED.pattern})\s(?:by|of)\s{SOFT}$", re.IGNORECASE)
+_LASTING: Final = re.compile(r"[\s-]?(?:longer|shorter|as\slong)\b", re.IGNORECASE)
+_COUNTED: Final = re.compile(
+    r"\s(?:more|fewer|less|longer|larger)\s(?:\w+\s)?(?:steps|iterations|param\w*|layers|data|tokens(?!\s?/)|\w+.hours)\b"
+)
+_BASELINE: Final = re.compile(
+    r"\sof\s(?:(?:the|its|our)\s)?(?:\w+\s)?(?:baseline|reference|original|that|those|what)\b", re.IGNORECASE
+)
+# Between a noun and its number: verbs and words that soften, and no other noun.
+_FILL: Final = re.compile(
+    r"(?:[\s:*(=_~≈]|\b(?:by|to|of|at|from|in|is|are|was|were|be|has|have|had|been|now|goes|went|comes?|came|stays?|"
+    r"reach(?:es|ed)?|hits?|remains?|runs?|takes?|took|changed|moved|sits|we|got|used|peaked|peaks|than|as|"
+    rf"{_ANY})\b|{SOFT[:-1]}+)*",
     re.IGNORECASE,
 )
-_OOM = re.compile(
-    r"\b(?:no OOMs?\b|(?:does not|doesn't|did not|didn't|never) OOM\b|OOM(?:s|ed|ing)?\b|OOM'(?:s|ed|d)\b|"
-    r"r[ua]n(?:s|ning)? out of (?:memory|HBM|VRAM|device memory)|out[- ]of[- ]memory (?:error|failure)s?|"
-    r"(?:goes|went|go|going|dies|died) (?:out of memory|OOM)|exceed(?:s|ed|"
-    r"ing)? (?:the )?(?:[\d.,]+ ?[GT]i?B )?(?:of )?(?:device |GPU |HBM |chip )?(?:memory|HBM|VRAM|"
-    r"limit)(?: of \w+)?)",
+_DIRECT: Final = re.compile(rf"(?<![\w-])(?P<verb>{_ANY})\s{SOFT}$", re.IGNORECASE)
+_BY: Final = re.compile(rf"\b(?:by|of)\s{SOFT}$", re.IGNORECASE)
+_TO: Final = re.compile(rf"(?<!\bup\s)(?<!\bdown\s)\b(?:to|in)\s{SOFT}$", re.IGNORECASE)
+_CLAUSE: Final = re.compile(
+    r";\s|,\s(?:and|but|while|so)\b|\s[—–|]\s|\b(?:but|while|whereas|although)\b", re.IGNORECASE
+)
+_TIMED: Final = re.compile(
+    r"(?P<step>(?<!first\s)\b(?:steps?|iterations?)(?=[\s:]+(?:now\s|only\s)?(?:takes?|took|is|was|were|are|costs?|completed|"
+    rf"finished|from|fell|went|dropped|[(:=])|\s?[(:=])|\b(?:step|iteration)[-_ ]times?\b)|{_NOUN.pattern}",
     re.IGNORECASE,
 )
-_HAPPENED = re.compile(
-    r"\b(?:dies|died|hits?|got|gets|gives|gave|crash\w*|ends?|ended|fails?|"
-    r"failed)\s(?:\w+\s){0,3}$|(?::|=|→|->|—|–)\s?\W?$",
+_SPREAD: Final = re.compile(
+    r"(?:\b(?:std|stdev|stddev|sd|spread|jitter|variance|margin|deviation|noise)|σ)(?:\s?(?:of|is|[:=]))?\W{0,3}$",
     re.IGNORECASE,
 )
-# Cheap looks before the long patterns: most sentences hold none of these.
-_FACTOR_WORD = re.compile(r"doubl|tripl|quadrupl|halv", re.IGNORECASE)
-_FIT_WORD = re.compile(r"OOM|memory|fit|exceed|out of|ceiling|limit|maximum", re.IGNORECASE)
-_CODE = re.compile(CODE)
-_FITS = re.compile(
-    r"\b(?P<no>(?:does|do|did|would|could|can|will)\s?(?:n['’]t|not) (?:even )?fit|cannot fit|"
-    r"can['’]t fit|no longer fits?|never fit(?:s)?)\b(?P<where>[^.;,]{0,12}?\b(?:in|into|on|"
-    r"within)?\b[^.;,]{0,25}?[\d.]+ ?[GT]i?B)?"
-    r"|\b(?:fits?|fitted) (?:comfortably |easily |just |barely |well )?(?:in|into|within|inside|"
-    r"under|on)\b[^.;,]{0,30}?[\d.]+ ?[GT]i?B\b"
-    r"|\bfits\b(?=\W*$|\W*[,;.]|\s(?:for me|again|now|fine|and|with|but|on|at)\b)",
+_OUT_OF: Final = re.compile(r"\d\s?(?:[GMT]i?B?)?\)?\s(?:(?:out\s)?of|/)\s(?:the\s)?$", re.IGNORECASE)
+_CHIP: Final = (
+    r"(?:[ABHL]\d{2,3}s?|G[BH]\d{2,3}|MI\d{3}\w*|RTX\w*|TPU\w*|v\d[ep]?|\d090|(?:GPU|card|chip|node|device|host)s?)\b"
+)
+_HAS: Final = re.compile(rf"\b{_CHIP}[\s:-]*(?:SXM\s|PCIe\s)?(?:has|have|with|of|offers)?\s?$", re.IGNORECASE)
+_OF_CHIP: Final = re.compile(
+    rf"[\s-]*(?:of\s)?(?:{_CHIP}|(?:HBM\w*|VRAM|memory)\b(?!\s(?:used|peak|usage|use|less|more)))", re.IGNORECASE
+)
+_USED: Final = re.compile(
+    r"\b(?:us(?:e[sd]?|ing)|peak\w*|takes?|took|needs?|sav\w+|less|more|allocat\w+|by|reserv\w+)\b[^,;.]*$|\+\s?$",
     re.IGNORECASE,
 )
-_ON_CHIP = re.compile(rf"\s(?:on|in|into|within)\s(?:an?\s|one\s|single\s|\d+\s?[x×]?\s?)*{cues.CHIP_NAME}(?:-\d+)?")
-_BEFORE = re.compile(r"\bbefore\s(?:(?:an?|it|hitting|the)\s)*$", re.IGNORECASE)
-# A limit is a fact only where somebody tried it: that of a context is the model's design.
-_CEILING = re.compile(
-    r"\b(?:validated|measured|verified|tested|proven)\s(?:ceiling|limit|maximum)\s(?:is|was|of|at)\s"
-    r"(?P<number>\d[\d,]*[kKM]?)\stokens\b",
+_MEMORY: Final = re.compile(
+    rf"{_NOUNS['peak_bytes']}|\bmemory\b|\breserv\w+|\ballocat\w+|\bpeak(?:s|ed)?\b|\bper\s(?:rank|GPU|chip|device)\b",
     re.IGNORECASE,
 )
-_GENERIC = re.compile(
-    r"\b(?:handl\w+|ladder|detect\w*|class(?:es|ify)?|retry|retries|if|when(?:ever)?|whether|"
-    r"avoid\w*|prevent\w*|risk\w*|an OOM|on OOM|OOMs? (?:are|is|can|may|killer|report\w*|check\w*|"
-    r"errors? (?:are|is))|why)\b",
+_TAKEN: Final = re.compile(r"\b(?:takes?|took|fits?|holds?|uses?|plan(?:s|ned)|asked|needs?|tried)\b", re.IGNORECASE)
+_OTHER_BYTES: Final = re.compile(
+    r"\b(?:disks?|datasets?|corpus|downloads?|uploads?|checkpoints?|files?|buckets?|buffers?|host|CPU|system|storage|"
+    r"traces?|logs?|NVMe|SSD|bandwidth|cache|swap|traffic|transfers?|RAM|limits?|capacity|equipped|free|headroom|left|"
+    r"spare|available|minimum|at\sleast|params?)\b",
     re.IGNORECASE,
 )
-
-
-def verbs(sentence: Sentence) -> Iterator[StatementDraft]:
-    """Factors that a verb says of a metric beside it: `halves the step time`, `throughput doubled`."""
-    if not _FACTOR_WORD.search(sentence.text):
-        return
-    for match in _FACTOR.finditer(sentence.text):
-        value = _FACTORS[(match["verb"] or match["passive"]).lower()]
-        cue = cues.METRIC_CUE.search(match[0])
-        metric = (cue.lastgroup if cue else None) or "tokens_per_second"
-        half = value / 4.0 if value > 1.0 else 0.05
-        direction: Direction = "down" if value < 1.0 else "up"
-        bound = bound_before(sentence.text, match.start(match.lastgroup or 0))
-        bound = bound if value > 1.0 else MIRRORED.get(bound, bound)
-        yield StatementDraft(match.start(), match.end(), "ratio", metric, (value,), "×", direction, (half,), bound)
-
-
-def fits(sentence: Sentence) -> Iterator[StatementDraft]:
-    """Shapes that fit in memory or do not. Talk of out-of-memory failures that names no shape is no statement."""
-    text = sentence.text
-    if not _FIT_WORD.search(text):
-        return
-    for match in _OOM.finditer(text):
-        away = _shape_away(sentence, match)
-        generic, _ = nearest(sentence, match.start(), match.end(), _GENERIC)
-        # A bare noun is most often the topic; what happened is shown by a verb, or by the shape right beside it.
-        noun = re.fullmatch(r"OOMs?|out[- ]of[- ]memory \w+", match[0], re.IGNORECASE) is not None
-        happened = noun and _HAPPENED.search(text, 0, match.start()) is not None
-        if away > (25 if noun and not happened else 70) or generic < min(away, 30):
-            continue
-        good = re.match(r"no |does|did|never", match[0], re.IGNORECASE)
-        yield _fit(sentence, match, "up" if good or _BEFORE.search(text, 0, match.start()) else "down")
-    for match in _FITS.finditer(text):
-        chip = _ON_CHIP.match(text, match.end())
-        if chip and _shape_away(sentence, match) > 60:
-            yield StatementDraft(
-                match.start(), chip.end(), "fit", "fit_on_chip", (), "", "down" if match["no"] else "up"
-            )
-            continue
-        limit = any(item.dimension == "bytes" for item in quantities(match[0]))
-        if not limit and _shape_away(sentence, match) > 60:
-            continue
-        yield _fit(sentence, match, "down" if match["no"] else "up")
-    for match in _CEILING.finditer(text):
-        (most,) = quantities(match["number"])
-        yield StatementDraft(
-            match.start(), match.end(), "reading", "largest_fit", most.values, "tokens", "none", most.halves
-        )
-
-
-def _shape_away(sentence: Sentence, match: re.Match[str]) -> int:
-    """The distance of the nearest shape: a batch or a sequence with its number, inline code, or a size in bytes."""
-    shape, _ = nearest(sentence, match.start(), match.end(), _QUALIFIED)
-    code, _ = nearest(sentence, match.start(), match.end(), _CODE)
-    sizes = [
-        sentence.distance(match.start(), match.end(), (item.start, item.end))
-        for item in quantities(sentence.text)
-        if item.dimension == "bytes"
-    ]
-    return min(shape, code, *sizes, 10_000)
-
-
-def _fit(sentence: Sentence, match: re.Match[str], direction: Direction) -> StatementDraft:
-    """The statement with its limit in bytes, or else with the number of the shape that is nearest."""
-    text = sentence.text
-    limit = [item for item in quantities(match[0]) if item.dimension == "bytes"]
-    if limit:
-        return StatementDraft(
-            match.start(), match.end(), "fit", "peak_bytes", limit[0].values, limit[0].unit, direction, limit[0].halves
-        )
-    end = match.end()
-    after = re.compile(rf"\s(?:at|with|on|for|beyond|from|in) (?:a )?{_QUALIFIED.pattern}", re.IGNORECASE).match(
-        text, end
-    )
-    if after:
-        end = after.end()
-    away, shape = nearest(sentence, match.start(), match.end(), _QUALIFIED)
-    if shape is None or away >= 60:
-        return StatementDraft(match.start(), end, "fit", "outcome", (), "", direction)
-    number = (shape[1] or shape[2]).replace(",", "").lower()
-    # `32K` tokens are 32,768, and may be 32,000.
-    value = float(number.rstrip("k")) * (1012.0 if number.endswith("k") else 1.0)
-    half = value * 12.0 / 1012.0 if number.endswith("k") else 0.0
-    unit = re.split(r"[\s=]?\s?(?:=|of|at|is)?\s?\d", shape[0])[0].strip() if shape[1] else "seq"
-    return StatementDraft(match.start(), end, "fit", "outcome", (value,), unit, direction, (half,))
-
-
-_TRIGGER = re.compile(
-    r"\d|fold\b|\bper\s?cent|\b(?:twice|thrice|doubl|tripl|quadrupl|hal[fv]|third|quarter|fifth|sixth|eighth|tenth|order|times|factor|OOM|memory|fit)",
+_SPECIFIED: Final = re.compile(
+    r"\b(?:theoretical\w*|data\s?sheets?|spec(?:s|ification)?s?|rated|nominal|advertis\w+|promis\w+|on\spaper|vendor|"
+    r"denominator|roofline|(?:dense|sparse|hardware|compute)\speak|peak\s(?:of|is|at|bf16|fp8|dense|compute|T?FLOPs?))\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(
-    r"(?<=[.!?…])[\"')\]*_]*\s+(?=[\"'(\[*_>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
-)
-_LONGEST = 1000  # characters of a sentence
-_HALF = re.compile(r";\s|\s[—–]\s|, (?:but|yet|reality|and we|we|and the reality|instead)\b")
-_TAIL = re.compile(
-    r"\s?(?:\*\*|_)?\s?(?:as\s(?:fast|quickly|slow|long|efficient)|(?:as\smuch\s)?(?:of\s)?(?:the\s)?(?:peak\s)?"
-    r"(?:throughput|memory|step time)|faster|slower|quicker|speed-?ups?|slow-?downs?|(?:more|less|higher|"
-    r"lower|better|additional)?\s?"
-    r"(?:throughput|memory|MFU|HFU|step time|TFLOP/s|tok/s|latency|utili[sz]ation|overhead|"
-    r"regression)|improvement|of peak|of (?:the|each|every|an?) (?:step|iteration)(?! time))\b",
+_PEAK: Final = re.compile(r"\s(?:(?:dense|sparse|theoretical|bf16|fp8)\s)*(?:peak|ceiling|roofline)\b", re.IGNORECASE)
+_ALL_CHIPS: Final = re.compile(r"\b(?:aggregate|total|combined)\b|\bexa|\bE(?=FLOP)", re.IGNORECASE)
+_OPEN: Final = re.compile(
+    r"\b(?:would|should|could(?!\snot)|might|goals?|targets?|aim(?:s|ed|ing)?|hop(?:e|es|ed|ing)|in\stheory|theoretical(?:ly)?|"
+    r"whether|todo|ideal\w*|expect(?:s|ed|ing)?|projected|suppos(?:e|ing)|estimate[sd]?|needs?\s(?:at\sleast|to)|must|ought|"
+    r"wish|if|unless|next\s(?:week|month|quarter|year)|(?:does|do|did|is|was|were|are|can)(?:\snot|n['’]t)\s(?:show|mean|"
+    r"imply|prove|claim|say)|shall|may\sbe)\b(?!.*\b(?:we\s(?:measured|got|saw|see|get|have)|reality|in\spractice|actually)\b)"
+    r"|\b(?:when(?:ever)?|once|until)\b[^,;]*\b(?:exceeds?|below|above|over|under|beyond)\b[^,;]*$",
     re.IGNORECASE,
 )
-_WOULD_AFTER = re.compile(
-    r"[^.;,]{0,24}?\b(?:would|should|is (?:our|the) (?:goal|target)|or better|is enough)\b", re.IGNORECASE
+_WOULD: Final = re.compile(
+    r"[^.;,]{0,24}?\b(?:would|should|theoretical\w*|is\s(?:our|the)\s(?:goal|target))\b", re.IGNORECASE
 )
-# A threshold is no fact: `if MFU drops below 30 %`, `an alert when a step exceeds 3 s`.
-_CONDITION = re.compile(
-    r"\b(?:if|(?:when(?:ever)?|once|until|unless)\b[^,;]*"
-    r"\b(?:exceeds?|below|above|over|under|beyond|more than|less than))\b[^,;]*$",
+_SENTENCE: Final = re.compile(
+    r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
+)
+_LONGEST: Final = 1000  # characters of a sentence, so that the work for each number is bounded
+_LABEL: Final = re.compile(
+    rf"(?<![\w])(?:{UNIT}|(?P<mfu>MFU|flops\sutili[sz]ation)|(?P<hfu>HFU|goodput))\s?[)\]]?(?:[:=*_\s]|\b(?:of|is|was|at|to|"
+    r"from|reache[sd]|goes|went|rose|fell|up|improve[sd]|now|only|about|roughly|are|stays|drop(?:s|ped)|rises)\b)*[~≈]?$",
     re.IGNORECASE,
 )
-_KEEPS = re.compile(r"\b(?:keep|leave|reserve)s?\b", re.IGNORECASE)
-_HEADROOM = re.compile(r"[^a-z]{0,8}(?:GB|GiB)?(?: of)? (?:headroom|margin|slack)\b", re.IGNORECASE)
+_NOT_ALONE: Final = re.compile(
+    r"\s(MFU|HFU)\b|\s?(?!\s?(?:after|and|at|before|by|for|from|in|of|on|per|than|to|when|while|with\w*)\b)[A-Za-z%×]"
+)
+_SAVED: Final = re.compile(
+    rf"\b(?:by|up|down|sav\w+|shav\w+|cuts?|(?<!compilation\s)costs?|adds?|added|another|extra)\s{SOFT}$", re.IGNORECASE
+)
+_MORE: Final = re.compile(
+    r"\s(faster|slower|less|more|lower|higher|reduction|savings?|increase|decrease)\b(?!\sthan\s\d)", re.IGNORECASE
+)
 
 
-def statements(text: str, heading: str = "") -> Iterator[StatementDraft]:
-    """Every statement of a paragraph, in order. ``heading`` is the title above it, for context."""
-    if not _TRIGGER.search(text):
-        return
-    before, start = heading, 0
+def statements(text: str, links: Sequence[tuple[int, int]] = ()) -> Iterator[StatementDraft]:
+    """Every statement of a paragraph, in order; of ``links``, spans of the text, every number is one."""
+    for start, end in sentences(text):
+        spans = tuple((low - start, high - start) for low, high in links if low < end and start < high)
+        for draft in in_sentence(text[start:end], spans):
+            yield replace(draft, start=draft.start + start, end=draft.end + start)
+
+
+def sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences of a paragraph begin and end; one without a full stop comes in parts."""
+    start = 0
     for match in [*_SENTENCE.finditer(text), None]:
         end = match.start() if match else len(text)
-        sentence = text[start:end]
-        if _TRIGGER.search(sentence):
-            for draft in in_sentence(sentence, before):
-                yield replace(draft, start=draft.start + start, end=draft.end + start)
-        before = sentence
+        while end - start > _LONGEST:
+            blank = text.rfind(" ", start, start + _LONGEST)
+            part = blank + 1 if blank > start else start + _LONGEST
+            yield start, part
+            start = part
+        yield start, end
         start = match.end() if match else end
 
 
-def sentence_at(text: str, offset: int) -> tuple[int, int]:
-    """Where the sentence begins and ends that holds a character of a paragraph; at most a part away from it."""
-    start, end = max(0, offset - _LONGEST), min(len(text), offset + _LONGEST)
-    for match in _SENTENCE.finditer(text, start, end):
-        if match.start() > offset:
-            return start, match.start()
-        start = match.end()
-    return start, end
+def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> list[StatementDraft]:
+    """Statements of one sentence. A question, a target, a condition and what is denied state nothing unless linked."""
+    found: list[StatementDraft] = []
+    asked = text.rstrip(" *_\"')+").endswith("?")
+    for quantity in quantities(text, tuple(at for span in links for at in span)):
+        linked = any(low < quantity.end and quantity.start < high for low, high in links)
+        draft = _draft(text, quantity, found, linked=linked)
+        if draft is not None and (linked or not (asked or _is_open(text, quantity))):
+            found.append(draft)
+    return contradicted(beyond_hardware(found, text), text)
 
 
-def in_sentence(text: str, before: str = "") -> tuple[StatementDraft, ...]:
-    """Statements of one sentence; ``before`` is the sentence or heading before it.
-
-    Each statement looks at all words of its sentence, so that a text without a full stop is read in parts.
-    """
-    drafts: list[StatementDraft] = []
-    start, before = 0, before[-_LONGEST:]
-    while start < len(text):
-        end = len(text)
-        if end - start > _LONGEST:
-            blank = text.rfind(" ", start, start + _LONGEST)
-            end = blank + 1 if blank > start else start + _LONGEST
-        part = text[start:end]
-        drafts += (replace(item, start=item.start + start, end=item.end + start) for item in _in_part(part, before))
-        before, start = part, end
-    return tuple(drafts)
+def _is_open(text: str, quantity: Quantity) -> bool:
+    """Whether a target, an expectation, a denial or a condition governs a number, or it is a spread."""
+    start = max(0, quantity.start - 300)
+    begins = max((match.end() for match in _CLAUSE.finditer(text, start, quantity.start)), default=start)
+    clause = text[begins : quantity.start]
+    return bool(_SPREAD.search(clause) or _OPEN.search(clause) or _WOULD.match(text, quantity.end))
 
 
-@lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
-def _in_part(text: str, before: str) -> tuple[StatementDraft, ...]:
-    if text.rstrip(" *_\"')+").endswith("?"):
-        return ()
-    sentence, earlier = Sentence(text), Sentence(before)
-    drafts: list[StatementDraft] = []
-    fitting = list(fits(sentence))
-    for quantity in in_order(text):
-        if quantity.dimension == "none" and not drafts:
-            continue
-        if any(item.start < quantity.end and quantity.start < item.end for item in fitting):
-            continue
-        draft = _judge(sentence, earlier, quantity, drafts)
-        if draft is not None and not hypothetical(text, draft.start):
-            drafts.append(_extended(draft, text))
-    for draft in (*fitting, *verbs(sentence), *labelled(sentence)):
-        clear = all(draft.end <= other.start or draft.start >= other.end for other in drafts)
-        if clear and not hypothetical(text, draft.start):
-            drafts.append(draft)
-    return tuple(sorted(drafts, key=lambda draft: draft.start))
-
-
-def hypothetical(text: str, at: int) -> bool:
-    """Whether a target, an expectation or a condition governs what is at a place: its part of the sentence says so
-    before it, and nothing measured is named in between."""
-    start = 0
-    for match in _HALF.finditer(text, 0, at):
-        start = match.end() if match[0][0] != "," else match.start()
-    part = text[start:at]
-    last = last_of(cues.HYPOTHETICAL.finditer(part))
-    if last is not None and not cues.ENDS_HYPOTHESIS.search(part, last.end()):
-        return True
-    if _CONDITION.search(part):
-        return True
-    if _KEEPS.search(part) and _HEADROOM.match(text, at):
-        return True
-    return _WOULD_AFTER.match(text, at) is not None
-
-
-def _extended(draft: StatementDraft, text: str) -> StatementDraft:
-    tail = _TAIL.match(text, draft.end)
-    return replace(draft, end=tail.end()) if tail else draft
-
-
-def _judge(
-    sentence: Sentence, before: Sentence, quantity: Quantity, drafts: list[StatementDraft]
-) -> StatementDraft | None:
-    text = sentence.text
-    if text[: quantity.start].endswith("=") and quantity.dimension != "percent":
-        return None
+def _draft(text: str, quantity: Quantity, found: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
+    draft = None
     match quantity.dimension:
         case "rate" | "flops" | "period":
-            return rate(sentence, quantity)
-        case "bandwidth":
-            return bandwidth(sentence, quantity)
-        case "percent" | "ratio" | "points":
-            return relative(sentence, before, quantity, drafts)
+            draft = _rate(text, quantity)
         case "bytes":
-            return size(sentence, before, quantity)
+            draft = _size(text, quantity, linked=linked)
         case "time":
-            return duration(sentence, before, quantity, drafts)
-        case _:
-            return sibling(sentence, quantity, drafts)
+            metric = _timed(text, quantity)
+            if metric and (linked or metric != "latency_seconds"):
+                draft = reading(text, quantity, metric, quantity.unit)
+        case "percent" | "ratio" | "points":
+            draft = _relative(text, quantity, found)
+            draft = None if draft and draft.metric == "utilisation" and not linked else draft
+        case "none":
+            return _labelled(text, quantity) or (_sibling(text, quantity, found) if linked else None)
+    counted = quantity.dimension == "ratio" and re.match(rf"\s?(?:{_CHIP}|\d)", text[quantity.end :], re.IGNORECASE)
+    return stated(quantity, "reading", UNNAMED, quantity.unit) if draft is None and linked and not counted else draft
+
+
+def stated(quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Direction = "none") -> StatementDraft:
+    """The statement that a quantity makes."""
+    values, halves = quantity.values, quantity.halves
+    return StatementDraft(quantity.start, quantity.end, kind, metric, values, unit, direction, halves, quantity.bound)
+
+
+def reading(text: str, quantity: Quantity, metric: str, unit: str) -> StatementDraft:
+    """A number with a unit as a statement: a reading of the metric, or a change where the words beside it say so."""
+    if quantity.joined == "change":
+        low, high = quantity.values
+        return stated(quantity, "change", metric, unit, "up" if high > low else "down" if high < low else "equal")
+    if quantity.signed and not text.startswith(QUALIFIED, quantity.start):
+        return stated(quantity, "change", metric, unit, "down" if quantity.values[0] < 0.0 else "up")
+    more = _MORE.match(text, quantity.end)
+    if not more and not _SAVED.search(text, max(0, quantity.start - 40), quantity.start):
+        return stated(quantity, "reading", metric, unit)
+    word = more[1].lower() if more else ""
+    sense = {"faster": "better", "slower": "worse"}.get(word) or _sense(text, quantity, word)
+    low, high = min(quantity.values), max(quantity.values)  # two ends of one difference: `by 120-140 ms`
+    middle = replace(quantity, values=((low + high) / 2,), halves=((high - low) / 2 + max(quantity.halves),))
+    return stated(middle, "change", metric, unit, "none" if sense == "level" else sense)  # type: ignore[arg-type]
+
+
+def rate_metric(quantity: Quantity) -> str:
+    """The metric of a rate, of FLOP/s, or of a time a step."""
+    unit = quantity.unit.lower()
+    if quantity.dimension in ("flops", "period"):
+        return "tflops_per_second_per_chip" if quantity.dimension == "flops" else "step_seconds"
+    if re.search(r"\b(?:tok|tk|tps|wps|tgs)", unit):
+        each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die|tgs", unit)
+        return "tokens_per_second_per_chip" if each else "tokens_per_second"
+    return "steps_per_second" if re.search(r"\b(?:it|step)", unit) else "samples_per_second"
+
+
+def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
+    metric, behind = rate_metric(quantity), text[quantity.end :]
+    near = re.split(r"[,;(]", text[max(0, quantity.start - 40) : quantity.start])[-1]
+    if quantity.dimension == "flops":
+        known = all(round(value * (si(quantity.unit) or 1.0) / 1e12, 1) in _known_peaks() for value in quantity.values)
+        measured = re.search(r"\b(?:measur|reach|achiev|sustain|got|saw|ran|runs)", near)
+        if _PEAK.match(behind) or _SPECIFIED.search(near) or (known and not measured):
+            return None
+        if _ALL_CHIPS.search(near + quantity.unit) or re.match(r"\s(?:across|over|in\stotal|on\sall)\b", behind):
+            metric = "aggregate_flops"
+    each = re.search(rf"\b(?:each|every|per)[\s-]{_CHIP}[^.;:,()]*$", near, re.IGNORECASE)
+    metric = "tokens_per_second_per_chip" if metric == "tokens_per_second" and each else metric
+    return reading(text, quantity, metric, quantity.unit)
+
+
+@cache
+def _known_peaks() -> frozenset[float]:
+    """Peaks of known accelerators in TFLOP/s: such a number is a specification unless it was measured."""
+    tables = [
+        one for chip in ACCELERATORS for one in (chip.dense_peak_flops_per_second, chip.sparse_peak_flops_per_second)
+    ]
+    peaks = [value / 1e12 for table in tables for value in table.values()]
+    return frozenset(shown for peak in peaks for shown in (round(peak, 1), float(round(peak)), float(int(peak))))
+
+
+def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | None:
+    """A size as a statement on peak memory; None where it is a device's, a file's, or nobody names memory beside it."""
+    start, end = quantity.start, quantity.end
+    behind = re.split(r"[.;,(]", text[end : end + 18])[0]
+    near = _clause(text, start)[-50:] + " # " + behind
+    of_chip = _HAS.search(text, max(0, start - 30), start) or _OF_CHIP.match(text, end)
+    taken = "i" in quantity.unit and _TAKEN.search(near)  # binary units are those of allocators
+    named = taken or _MEMORY.search(near) or (linked and quantity.unit.lower() != "g")
+    used = _USED.search(text, max(0, start - 25), start + 1)
+    if (
+        not named
+        or _OUT_OF.search(text, max(0, start - 20), start)
+        or _OTHER_BYTES.search(near)
+        or (of_chip and not used)
+    ):
+        return None
+    return reading(text, quantity, "peak_reserved_bytes" if "reserved" in near else "peak_bytes", quantity.unit)
+
+
+def _timed(text: str, quantity: Quantity) -> str:
+    """What a time is of, by the noun before it in its clause, or right behind it; empty where none is."""
+    behind = re.compile(rf"\s(?:of\s)?(?:the\s)?{_NOUN.pattern}", re.IGNORECASE).match(text, quantity.end)
+    before = re.split(r"[.](?=\s)|[;|]", text[max(0, quantity.start - 80) : quantity.start])[-1]
+    if re.match(r"\s?\d+\s?(?:m|min|s|sec|h)", text[quantity.end :]) or re.search(
+        r"\d\s?(?:h|m|min\w*|hours?)\s$", before
+    ):
+        return ""  # a part of `1 h 23 min`
+    if behind and behind.lastgroup in ("compile_seconds", "step_seconds", "latency_seconds") and behind[0] != " time":
+        return behind.lastgroup
+    last = max(_TIMED.finditer(f"{before}\x00"), key=lambda match: match.start(), default=None)
+    if last is None or last[0].lower() == "time" or re.search(r"\bfirst\s(?:step|iteration)\b|\btime\sto\b", before):
+        return ""
+    metric = "step_seconds" if last["step"] else (last.lastgroup or "")
+    return metric if metric.endswith("_seconds") else ""
+
+
+def _clause(text: str, end: int) -> str:
+    start = max(0, end - 90)
+    return text[max((match.end() for match in _CLAUSE.finditer(text, start, end)), default=start) : end]
+
+
+def _relative(text: str, quantity: Quantity, found: list[StatementDraft]) -> StatementDraft | None:
+    """A percentage, percentage points or a factor of what is named behind it, or before it; None where nothing is."""
+    start, end, before = quantity.start, quantity.end, _clause(text, quantity.start)
+    after = _AFTER.match(text, end)
+    assert after is not None  # of which every part is optional
+    word, noun = after["as"] or after["sense"] or after["loss"] or "", _NOUN.match(after["noun"] or "")
+    whole = (after["whole"] or "").strip() == "of" or word.endswith(" of")
+    metric = noun.lastgroup if noun else None
+    if (
+        noun
+        and noun[0].lower().endswith("peak")
+        and (not whole or re.search(r"\b(?:learning|LR|rate)\b", text[:start]))
+    ):
+        return None
+    timed = re.search(r"\b(?:takes?|took|needs?|in|costs?)\s(?:\w+\s){0,2}$", text[:start])
+    if _LASTING.match(text, end):
+        metric = "step_seconds" if re.search(r"\b(?:step|iteration)s?\b", before) else None
+    elif noun and noun[0].lower() == "time" and not word and not timed:
+        metric = None
+    elif noun is None and _SPEED.search(word):
+        metric = _named_before(before) or "tokens_per_second"
+    elif noun is None and not word and _SLOWER_BY.search(before):
+        metric = "tokens_per_second"
+    elif noun is None and found and _in_brackets(text, quantity, found[-1]):
+        metric = found[-1].metric
+    elif noun is None and (
+        not re.match(r"\s?of\s", text[end:]) or _BASELINE.match(text, end) or re.search(r"\bwithin\W*$", before)
+    ):
+        metric = _named_before(before)
+    if metric is None or _COUNTED.match(text, end):
+        return None
+    unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
+    share = metric in ("mfu", "utilisation") and unit == "%" and not quantity.worded
+    quantity = replace(quantity, end=max(end, *(after.end(name) for name in ("as", "sense", "noun", "loss"))))
+    if share and (quantity.joined == "change" or not (quantity.signed or word or re.search(r"\bby\W*$", before))):
+        return reading(text, quantity, metric, unit)
+    sense = _sense(text, quantity, word, whole=whole or bool(noun and not word) or bool(_BASELINE.match(text, end)))
+    verb = text[start:end].lower()
+    if verb.startswith("halv"):
+        quantity, sense = replace(quantity, bound=MIRRORED.get(quantity.bound, quantity.bound)), "level"
+    elif re.match("doubl|tripl|quadrupl", verb):
+        sense = "up"
+    if sense == "level" and unit != "points":
+        size = 0.01 if unit == "%" else 1.0
+        values, halves = tuple(one * size for one in quantity.values), tuple(one * size for one in quantity.halves)
+        quantity, unit, sense = (
+            replace(quantity, values=values, halves=halves),
+            "×",
+            "down" if values[0] < 1.0 else "up",
+        )
+    kind: Kind = "change" if unit == "points" else "ratio"
+    return stated(quantity, kind, metric, unit, "none" if sense == "level" else sense)
+
+
+def _in_brackets(text: str, quantity: Quantity, last: StatementDraft) -> bool:
+    """Whether a signed number is right behind a statement and can only be its change: `98k tok/s (+13 %)`."""
+    opened = re.fullmatch(r"[\s*_]*[(,]\s?", text[last.end : quantity.start])
+    return quantity.signed and bool(opened) and re.match(r"[*_]*\s?[),]", text[quantity.end :]) is not None
+
+
+def _named_before(before: str) -> str | None:
+    """The metric that the words before a number name as what it is of: nothing but verbs stands between."""
+    last = max(_NOUN.finditer(before), key=lambda match: match.start(), default=None)
+    if last is None or not _FILL.fullmatch(before, last.end()) or last[0].lower().endswith("peak"):
+        return None
+    return last.lastgroup
+
+
+def _sense(text: str, quantity: Quantity, word: str, *, whole: bool = False) -> Direction:
+    """Which way a share or a factor goes, by the word right behind it, then by those before it."""
+    before = _clause(text, quantity.start)
+    behind: Direction = _sense_of(word)
+    if text.startswith(QUALIFIED, quantity.start):
+        return "equal"
+    if quantity.signed:
+        down: Direction = "down" if quantity.values[0] < 0 else "up"
+        return behind if behind in ("better", "worse") and down == "up" else down
+    direct, to, by = _DIRECT.search(before), _TO.search(before), _BY.search(before)
+    verb = _sense_of(direct["verb"]) if direct else "none"
+    verbs = [_sense_of(one[0]) for one in _SENSE.finditer(before, 0, by.start() if by else len(before))]
+    if verb == "equal":
+        return "equal"
+    if word.startswith("as"):
+        return "down" if word.endswith("slow") else "level"
+    if behind != "none":
+        return behind
+    if verb != "none" or (to and verbs):
+        return verb if verb != "none" else "level"
+    if whole and not by:
+        return "level"
+    return verbs[-1] if verbs else "none"
+
+
+def _sense_of(word: str) -> Direction:
+    match = _SENSE.match(word)
+    return (match.lastgroup or "none") if match else "none"  # type: ignore[return-value]  # the groups are senses
+
+
+def _labelled(text: str, quantity: Quantity) -> StatementDraft | None:
+    """A number whose unit is before it, `samples/s went up from 412 to 455`, `MFU: 41.2`; or a fraction, `0.42 MFU`."""
+    start, behind = quantity.start, _NOT_ALONE.match(text, quantity.end)
+    label = _LABEL.search(text, max(0, start - 70), start) if behind is None else None
+    if (behind and behind[1]) or (label and (label["mfu"] or label["hfu"])):
+        metric = "mfu" if (behind and behind[1] == "MFU") or (label and label["mfu"]) else "utilisation"
+        return reading(text, quantity, metric, "" if max(quantity.values) <= 1.0 else "%")
+    dimension = next((one for one in ("rate", "flops", "period", "bytes", "time") if label and label[one]), "")
+    if label is None or not dimension:
+        return None
+    named = replace(quantity, dimension=dimension, unit=label[dimension])
+    head = re.split(r"[.;,]", text[: label.start(dimension)])[-1]
+    noun = _NOUN.search(head) if head.rstrip().endswith("(") else None  # `peak memory (GiB): 54.9`
+    metric = (noun.lastgroup or "") if noun else ""
+    if dimension in ("bytes", "time"):
+        return reading(text, named, metric, named.unit) if metric in ("step_seconds", "peak_bytes") else None
+    return reading(text, named, rate_metric(named), named.unit)
+
+
+def _sibling(text: str, quantity: Quantity, found: list[StatementDraft]) -> StatementDraft | None:
+    """A linked number joined to a statement that has its unit: `Tokens/s: 98,112 → [101,950](…)`."""
+    last = found[-1] if found else None
+    if last is None or not re.fullmatch(r"\s?(?:→|->|=>|to|vs\.?|and|from|was)\s?", text[last.end : quantity.start]):
+        return None
+    return stated(quantity, "reading", last.metric, last.unit) if last.kind == "reading" else None
+
+
+_FIT: Final = re.compile(
+    r"(?P<no>\b(?:not|n['’]t)\s(?:even\s)?(?:fit|OOM)\b|\bcannot\sfit\b|\bno\s(?:longer\sfits?|OOM)\b)|(?P<fits>\bfits?\b)"
+    r"|(?P<oom>\bOOM\w*\b|\bout[- ]of[- ]memory\b|\br[ua]n\w*\sout\sof\s\w+)",
+    re.IGNORECASE,
+)
+
+
+def fit(text: str, start: int, end: int) -> StatementDraft | None:
+    """What linked words say of a shape: that it fits, or runs out of memory; with its limit in bytes, or its number."""
+    words = text[start:end]
+    match = _FIT.search(words)
+    if match is None:
+        return None
+    good = match["fits"] is not None or (match["no"] is not None and "oom" in match[0].lower())
+    number = next((item for item in quantities(words) if item.dimension in ("bytes", "none")), None)
+    metric, unit = ("peak_bytes", number.unit) if number and number.unit else ("outcome", "")
+    values, halves = (number.values, number.halves) if number else ((), ())
+    return StatementDraft(start, end, "fit", metric, values, unit, "up" if good else "down", halves)

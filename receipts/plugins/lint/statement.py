@@ -7,24 +7,17 @@ from typing import Final, Literal
 
 Kind = Literal["reading", "change", "ratio", "fit"]
 # `better` and `worse` say of a rate that it rose, and of a time or of memory that it fell.
-Direction = Literal["up", "down", "better", "worse", "equal", "none"]
+Direction = Literal["up", "down", "better", "worse", "equal", "level", "none"]
 # What the words before a number leave open: `at least`, `at most`, `up to`. With `about` its rounding is wider.
 Bound = Literal["", "least", "most", "reach", "about"]
 # Below no change a bound is one above it of the size: `at least −3 %` is at most 3 % down.
 MIRRORED: Final[dict[Bound, Bound]] = {"least": "most", "most": "least"}
 
-# Metrics of the registry, and those that people state and no receipt reads.
-UNREAD = frozenset({"latency_seconds", "wall_seconds", "aggregate_flops", "free_bytes", "other_quantity"}) | frozenset(
-    {
-        "bandwidth",
-        "utilisation",
-        "samples_per_second",
-        "steps_per_second",
-        "fit_on_chip",
-        "largest_fit",
-        "bytes_per_step",
-    }
+# What people state and no receipt reads. `unnamed` is a linked number of which the sentence does not say what it is of.
+UNREAD: Final = frozenset(
+    {"latency_seconds", "wall_seconds", "aggregate_flops", "utilisation", "samples_per_second", "steps_per_second"}
 )
+UNNAMED: Final = "unnamed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,8 @@ class StatementDraft:
     ``reading`` is a value in ``unit``; ``change`` two values (before, after), or one that was added or saved;
     ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
     value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
-    value, in the same unit; ``bound`` says which side of the values is open.
+    value, in the same unit; ``bound`` says which side of the values is open. ``contradiction`` is what the figures
+    beside it give instead.
     """
 
     start: int
@@ -56,17 +50,17 @@ class StatementDraft:
     metric: str
     values: tuple[float, ...]
     unit: str
-    direction: Direction
+    direction: Direction = "none"
     halves: tuple[float, ...] = field(default=(), repr=False)
     bound: Bound = ""
+    contradiction: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement(StatementDraft):
     """One performance statement with its place: ``line`` and ``column`` count from 1, columns in characters.
 
-    ``order`` names what it is ranked in (`receipts.plugins.lint.ranking`); empty where nothing ranks it.
-    ``about`` are the words of that order, in prose.
+    ``order`` names what ranks its MFU (`receipts.plugins.lint.ranking`), and ``about`` the words that name its lane.
     """
 
     file: str
@@ -84,3 +78,14 @@ class Statement(StatementDraft):
     def place(self) -> str:
         """``file:line:column``."""
         return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRemark:
+    """A note on the page itself: an ignore without a reason, a link to no number, a column of two denominators."""
+
+    file: str
+    line: int
+    column: int
+    text: str
+    do: str

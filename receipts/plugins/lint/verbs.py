@@ -5,13 +5,12 @@ A call names files, folders and everything below them, or standard input.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -24,29 +23,27 @@ if TYPE_CHECKING:
     from receipts.plugins.lint.check import LintResult
 
 
-SUFFIXES = (".md", ".markdown", ".mdx", ".mkd", ".rst")
+SUFFIXES = (".md", ".markdown", ".mdx", ".mkd")
 SKIPPED = ("node_modules", "__pycache__", "site-packages")
+LARGEST = 8 << 20  # bytes: no page that a person wrote is near it, and its blocks take some forty times as much memory
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file by its name in messages, and how its lines are read; they may be read more than once."""
+    """A file by its name in messages, and how its text is read."""
 
     name: str
-    open_lines: Callable[[], Iterable[str]]
+    read: Callable[[], str]
 
 
 def source_files(words: Sequence[str]) -> Iterator[SourceFile]:
     """Each file once, in the order of the words and of names below a folder. Raises NotFound, UsageError."""
     seen: set[Path] = set()
     for word in words:
-        if word == "-":
-            text = sys.stdin.read(LONGEST_INPUT + 1)
-            if len(text) > LONGEST_INPUT:
-                raise UsageError(f"standard input: it has more than {LONGEST_INPUT >> 20} MiB; name a file")
-            yield SourceFile("standard input", lambda text=text: io.StringIO(text))  # type: ignore[misc]
-            continue
         place = Path(word)
+        if word == "-":
+            yield SourceFile("standard input", lambda: _bounded(sys.stdin.read(LARGEST + 1), "standard input"))
+            continue
         if not place.exists():
             raise NotFound(f"there is no file or folder {word}")
         if place.is_char_device() or place.is_block_device():
@@ -54,7 +51,7 @@ def source_files(words: Sequence[str]) -> Iterator[SourceFile]:
         for path in _below(place) if place.is_dir() else [place]:
             if path.resolve() not in seen:
                 seen.add(path.resolve())
-                yield SourceFile(path.as_posix(), lambda path=path: _lines(path))  # type: ignore[misc]
+                yield SourceFile(path.as_posix(), lambda path=path: _text(path))  # type: ignore[misc]
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -67,26 +64,19 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _lines(path: Path) -> Iterator[str]:
-    """Lines as they are read. What is no UTF-8 is shown as a replacement; a file that cannot be read is an error."""
+def _text(path: Path) -> str:
+    """What is no UTF-8 is shown as a replacement; a file that cannot be read is an error."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise UsageError(f"{path}: it has more than {LARGEST_FILE >> 20} MiB, which no page has; leave it out")
         with path.open(encoding="utf-8", errors="replace", newline=None) as stream:
-            yield from _bounded(stream)
+            return _bounded(stream.read(LARGEST + 1), str(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
 
 
-LONGEST_LINE = 1 << 20
-LARGEST_FILE = 64 << 20  # bytes; some 15 s of reading, and no page that a person wrote is near it
-LONGEST_INPUT = 16 << 20  # characters of standard input, which is read more than once
-
-
-def _bounded(stream: TextIO) -> Iterator[str]:
-    """Lines, of which one that never ends is given in pieces: memory must not grow with the file."""
-    while line := stream.readline(LONGEST_LINE):
-        yield line
+def _bounded(text: str, name: str) -> str:
+    if len(text) > LARGEST:
+        raise UsageError(f"{name}: it has more than {LARGEST >> 20} MiB, which no page has; leave it out")
+    return text
 
 
 @verb("lint")
@@ -125,7 +115,7 @@ def command(
 
     claims = _claims(claim_files)
     checker = Checker(session.rulebook, session.opened, claims)
-    results = [checker.check(item) for one in source_files(paths) for item in page(one.open_lines, one.name)]
+    results = [result for one in source_files(paths) for result in checker.check(page(one.read(), one.name))]
     _print(session, results, form)
     return exit_code(results, strict=strict, max_warnings=max_warnings)
 

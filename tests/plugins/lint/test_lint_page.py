@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +14,11 @@ from work_done import lines_run
 
 
 def found(text: str) -> list[Statement]:
-    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, Statement)]
+    return [item for item in page(text, "a.md") if isinstance(item, Statement)]
 
 
 def remarks(text: str) -> list[PageRemark]:
-    return [item for item in page(lambda: text.splitlines(keepends=True), "a.md") if isinstance(item, PageRemark)]
+    return [item for item in page(text, "a.md") if isinstance(item, PageRemark)]
 
 
 @pytest.mark.parametrize(
@@ -36,14 +34,9 @@ def remarks(text: str) -> list[PageRemark]:
         ("13.4k tok/s/GPU on average", "reading", "tokens_per_second_per_chip", (13_400.0,), "tok/s/GPU", "none"),
         ("Throughput changed by −34 %.", "ratio", "tokens_per_second", (-34.0,), "%", "down"),
         ("This gives +13.3 % throughput.", "ratio", "tokens_per_second", (13.3,), "%", "up"),
-        ("It fits in 115 GiB.", "fit", "peak_bytes", (115.0,), "GiB", "up"),
-        ("The lane OOMs at MBS=10.", "fit", "outcome", (10.0,), "MBS", "down"),
-        ("NAM56R does not fit on v6e-8.", "fit", "fit_on_chip", (), "", "down"),
-        ("The validated ceiling is 65,536 tokens.", "reading", "largest_fit", (65_536.0,), "tokens", "none"),
         ("TP=8 cuts peak memory to a quarter.", "ratio", "peak_bytes", (0.25,), "×", "down"),
         ("MFU went from 38 to 41 %.", "change", "mfu", (38.0, 41.0), "%", "up"),
         ("The step time went from 41 to 38 ms.", "change", "step_seconds", (41.0, 38.0), "ms", "down"),
-        ("140 GB of gradient traffic every step.", "reading", "bytes_per_step", (140.0,), "GB", "none"),
         ("A step takes 2.6 s/step.", "reading", "step_seconds", (2.6,), "s/step", "none"),
         ("Step time fell from 3018 ms to 2664 ms.", "change", "step_seconds", (3018.0, 2664.0), "ms", "down"),
         ("Peak memory is 52 GB.", "reading", "peak_bytes", (52.0,), "GB", "none"),
@@ -51,8 +44,6 @@ def remarks(text: str) -> list[PageRemark]:
         ("Memory use decreases by ~9 GB.", "change", "peak_bytes", (9.0,), "GB", "down"),
         ("It saves 20 minutes of compile time.", "change", "compile_seconds", (20.0,), "minutes", "down"),
         ("Throughput is 165–178k tok/s.", "reading", "tokens_per_second", (165_000.0, 178_000.0), "tok/s", "none"),
-        ("Memory peaked at 68,1 GiB.", "reading", "peak_bytes", (68.1,), "GiB", "none"),
-        ("We get 98,4k tok/s.", "reading", "tokens_per_second", (98_400.0,), "tok/s", "none"),
         ("We get 16 789 tokens/s.", "reading", "tokens_per_second", (16_789.0,), "tokens/s", "none"),
         (
             "throughput per GPU (TFLOP/s/GPU): 410.2",
@@ -74,27 +65,21 @@ def remarks(text: str) -> list[PageRemark]:
             "none",
         ),
         ("Average step time: 8.65s; memory is stable.", "reading", "step_seconds", (8.65,), "s", "none"),
-        ("GPU HFU is 55 %.", "reading", "utilisation", (55.0,), "%", "none"),
-        ("It uses 80% of GPU memory.", "reading", "utilisation", (80.0,), "%", "none"),
         ("MFU rises from 45.0% to 50.1% as gradient accumulation grows.", "change", "mfu", (45.0, 50.1), "%", "up"),
-        ("This added a 1 s regression per step.", "change", "step_seconds", (1.0,), "s", "worse"),
         ("FP8 gives +4.3 % improvement of step time.", "ratio", "step_seconds", (4.3,), "%", "better"),
         ("It has a 0.5 % throughput loss.", "ratio", "tokens_per_second", (0.5,), "%", "down"),
         ("It costs 2.7x time.", "ratio", "step_seconds", (2.7,), "×", "worse"),
         ("Compile time is 2.3x faster.", "ratio", "compile_seconds", (2.3,), "×", "up"),
         ("The backward pass is 2x faster.", "ratio", "latency_seconds", (2.0,), "×", "up"),
         ("The compiled step is 2x faster.", "ratio", "tokens_per_second", (2.0,), "×", "up"),
-        ("It improves throughput by ten percent.", "ratio", "tokens_per_second", (10.0,), "%", "better"),
         ("Throughput stays within 1 % of BF16.", "ratio", "tokens_per_second", (1.0,), "%", "equal"),
-        ("Throughput\n~~~~~~~~~~\nWe got 98k tok/s.", "reading", "tokens_per_second", (98_000.0,), "tok/s", "none"),
-        ("It leaves 18 GiB free.", "reading", "free_bytes", (18.0,), "GiB", "down"),
         ("Training time was 41.8 min.", "reading", "wall_seconds", (41.8,), "min", "none"),
         ("It sustains 3.3 PFLOP/s across 8 GPUs.", "reading", "aggregate_flops", (3.3,), "PFLOP/s", "none"),
         ("FP8 delivers 137% of BF16 throughput.", "ratio", "tokens_per_second", (1.37,), "×", "up"),
         ("It keeps 96 % of the per-GPU throughput.", "ratio", "tokens_per_second_per_chip", (0.96,), "×", "down"),
         ("It has a gain of 3~5 % in throughput.", "ratio", "tokens_per_second", (3.0, 5.0), "%", "better"),
         ("It brings 10x faster compilation.", "ratio", "compile_seconds", (10.0,), "×", "up"),
-        ("Recompilation costs 12 s.", "reading", "compile_seconds", (12.0,), "s", "up"),
+        ("Recompilation costs 12 s.", "reading", "compile_seconds", (12.0,), "s", "none"),
         ("The median step took 1.05 s.", "reading", "step_seconds", (1.05,), "s", "none"),
         ("It ran at 475[^note] tok/s.", "reading", "tokens_per_second", (475.0,), "tok/s", "none"),
     ],
@@ -196,14 +181,10 @@ def test_a_number_in_a_table_is_of_the_metric_that_it_stands_under(head: str, ro
         ("Each H100 reads 16.5k tok/s.", [("tokens_per_second_per_chip", (16_500.0,), "tok/s")]),
         ("We reach 0.42 MFU.", [("mfu", (0.42,), "")]),
         ("Model FLOPs utilization: 0.47", [("mfu", (0.47,), "")]),
-        ("The first step takes 62 s.", [("compile_seconds", (62.0,), "s")]),
         (
             "It cut memory by 60% at the cost of 25% slower steps.",
             [("peak_bytes", (60.0,), "%"), ("tokens_per_second", (25.0,), "%")],
         ),
-        ("It OOMs at seq_length=8192.", [("outcome", (8_192.0,), "seq_length")]),
-        ("Run 4 (MBS=4): OOM", [("outcome", (4.0,), "MBS")]),
-        ("It fits at micro batch 8.", [("outcome", (8.0,), "micro batch")]),
     ],
 )
 def test_a_number_in_prose_is_of_what_it_is_said_of(text: str, said: list[tuple[str, tuple[float, ...], str]]) -> None:
@@ -259,9 +240,10 @@ def test_a_link_defined_below_is_followed() -> None:
     assert item.link.receipts == ("3f9c",)
 
 
-def test_a_linked_number_is_a_statement_whatever_stands_around_it() -> None:
+def test_a_linked_number_that_names_nothing_is_a_statement_of_nothing() -> None:
     (item,) = found("Dropping it was worth [13 %](receipt:81aa..3f9c).")
-    assert (item.metric, item.values) == ("tokens_per_second", (13.0,))
+    assert (item.metric, item.values) == ("unnamed", (13.0,))
+    assert found("Dropping it was worth 13 %.") == []
 
 
 def test_a_link_that_backs_nothing_and_one_that_cannot_be_read_are_told() -> None:
@@ -289,48 +271,30 @@ def test_an_ignore_comment_reaches_its_line_its_block_or_its_table_and_no_furthe
     assert [item.ignored for item in found(table)] == ["vendor", "vendor", ""]
 
 
-@pytest.mark.slow
-def test_memory_does_not_grow_with_the_file() -> None:
-    def lines(number: int) -> Iterator[str]:
-        for index in range(number):
-            yield "This run of the lane held 98k tok/s for a while and then went on.\n"
-            yield "\n" if index % 3 else "It had nothing to say.\n"
-
-    def peak(number: int) -> int:
-        tracemalloc.start()
-        assert sum(1 for _ in page(lambda: lines(number), "a.md")) == number
-        size = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return size
-
-    peak(1000)  # caches of single sentences fill first
-    assert peak(4000) < 1.3 * peak(1000) + 10_000
-
-
-@pytest.mark.parametrize("statement", ["1.2x faster than ", "9 tokens/s/", "12.3 TFLOP/s "])
+@pytest.mark.parametrize("statement", ["1.2x faster than ", "9 tokens/s, ", "12.3 TFLOP/s "])
 def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
     statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
 
-    def read(text: str, before: str) -> tuple[StatementDraft, ...]:
-        sizes.append(len(text) + len(before))
-        return in_part(text, before)
+    def read(text: str, links: tuple[tuple[int, int], ...]) -> list[StatementDraft]:
+        sizes.append(len(text))
+        return in_sentence(text, links)
 
-    in_part = prose._in_part
-    monkeypatch.setattr(prose, "_in_part", read)
+    in_sentence = prose.in_sentence
+    monkeypatch.setattr(prose, "in_sentence", read)
     assert len(found(statement * 300)) > 290
     assert len(sizes) > 3
-    assert max(sizes) <= 2000
+    assert max(sizes) <= 1000
 
 
-def test_a_file_that_is_no_page_by_its_size_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_a_file_that_is_no_page_by_its_size_is_refused(tmp_path: Path) -> None:
     large = tmp_path / "all.md"
     with large.open("wb") as stream:
-        stream.truncate(verbs.LARGEST_FILE + 1)
+        stream.truncate(verbs.LARGEST + 1)
     (source,) = verbs.source_files([str(large)])
-    with pytest.raises(UsageError, match=r"all\.md: it has more than 64 MiB"):
-        next(iter(source.open_lines()))
+    with pytest.raises(UsageError, match=r"all\.md: it has more than 8 MiB"):
+        source.read()
 
 
 @pytest.mark.slow
@@ -338,7 +302,6 @@ def test_a_file_that_is_no_page_by_its_size_is_refused_before_it_is_read(tmp_pat
 def test_work_grows_with_an_endless_line_paragraph_or_page_and_no_faster(statement: str) -> None:
     def lines(number: int) -> int:
         seen = [0]
-        prose._in_part.cache_clear()  # parts of an endless line are alike
         done = lines_run(lambda: seen.append(len(found(statement * number))))
         assert seen[-1] >= 0.95 * number
         return done

@@ -13,7 +13,6 @@ import rule_cases as cases
 import section_store as week
 from receipts import metrics
 from receipts.cli import main
-from receipts.plugins.lint.prose import sentence_at
 from receipts.store import Store, open_store
 
 
@@ -54,10 +53,12 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 RANKS = (
-    "| run | MFU |\n| --- | --- |\n| Megatron | {mega} |\n| TPU | {tpu} |\n",
-    "Megatron reaches {mega}, ahead of the TPU lane with {tpu}.",
-    "Megatron is the best framework with {mega}. The TPU lane has {tpu}.",
-    "1. Megatron: {mega}\n2. TPU: {tpu}\n",
+    ("| run | MFU |\n| --- | --- |\n| Megatron | {mega} |\n| TPU | {tpu} |\n", ["", "K109"]),
+    ("| run | MFU |\n| --- | --- |\n| a | {mega} |\n| b | {tpu} |\n| c | {slow} |\n", ["", "K109", ""]),
+    ("Megatron reaches {mega}, ahead of the TPU lane with {tpu}.", ["K109", ""]),
+    ("Megatron is the best framework with {mega}. The TPU lane has {tpu}.", ["K109", ""]),
+    ("Megatron has {mega}. The TPU lane leads with {tpu}.", ["", "K109"]),
+    ("1. Megatron: {mega}\n2. TPU: {tpu}\n", ["", "K109"]),
 )
 APART = (
     "| run | MFU |\n| --- | --- |\n| new | {mega} |\n| old | {slow} |\n",
@@ -68,10 +69,11 @@ APART = (
 )
 
 
-@pytest.mark.parametrize("text", RANKS)
-def test_lanes_in_one_order_of_mfu_are_refused(world: World, text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    code, codes = world.lint(text, capsys)
-    assert (code, codes) == (1, ["", "K109"])
+@pytest.mark.parametrize(("text", "codes"), RANKS)
+def test_lanes_in_one_order_of_mfu_are_refused_where_they_are_ranked(
+    world: World, text: str, codes: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert world.lint(text, capsys) == (1, codes)
 
 
 @pytest.mark.parametrize("text", APART)
@@ -81,19 +83,12 @@ def test_mfu_of_one_lane_or_apart_is_accepted(world: World, text: str, capsys: p
 
 
 def test_the_message_names_the_lanes_and_what_to_do(world: World, capsys: pytest.CaptureFixture[str]) -> None:
-    world.page.write_text(RANKS[0].format(**world.words))
+    world.page.write_text(RANKS[0][0].format(**world.words))
     assert main(["--store", world.url, "lint", str(world.page)]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "K109" in text
     assert "across lanes: nvidia-megatron, tpu-torch-xla" in text
     assert "give each lane a table or section of its own" in text
-
-
-def test_a_paragraph_without_a_full_stop_is_looked_at_near_each_number() -> None:
-    text = "slow as 12 tok/s and then " * 10_000
-    start, end = sentence_at(text, 100_000)
-    assert start <= 100_000 < end <= start + 2_000
-    assert sentence_at("One. Two 12 tok/s. Three.", 10) == (5, 18)
 
 
 NAMED = (
@@ -103,6 +98,7 @@ NAMED = (
     "The v6e has 1.2x the MFU of the H200.",
     "With 52 % MFU, MaxText outperforms Megatron.",
     "Megatron beats FSDP2 on H200, 46 % to 41 % MFU.",
+    "In MFU, MaxText beats Megatron.",
 )
 NOT_RANKED = (
     "Our H200 runs reach 48 % MFU. The TPU runs reach 52 % MFU.",
@@ -122,6 +118,35 @@ def test_lanes_that_words_rank_are_refused_without_a_link(
     code, codes = world.lint(text, capsys)
     assert (code, codes[-1]) == (1, "K109")
     assert "K109" not in codes[:-1], "once for each order"
+
+
+TABLES = (
+    ("| framework | MFU |\n|---|---|\n| Megatron | 46 % |\n| MaxText | 52 % |\n| FSDP2 | 41 % |\n", 4),
+    ("| stack | chip | MFU |\n|---|---|---|\n| a | H200 | 46 % |\n| b | H100 | 41 % |\n| c | v6e | 52 % |\n", 5),
+    ("| | Megatron | MaxText |\n|---|---|---|\n| MFU | 46 % | 52 % |\n", 3),
+)
+TABLES_OF_ONE_LANE = (
+    "| chip | MFU |\n|---|---|\n| H200 | 46 % |\n| H100 | 41 % |\n",
+    "| model | MFU |\n|---|---|\n| 8B | 46 % |\n| 70B | 41 % |\n",
+    "| framework | tok/s |\n|---|---|\n| Megatron | 98,112 |\n| MaxText | 91,004 |\n",
+)
+
+
+@pytest.mark.parametrize(("text", "line"), TABLES)
+def test_a_table_that_ranks_lanes_is_refused_at_its_first_row_of_another_lane(
+    world: World, text: str, line: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.page.write_text(text + "\nMegatron had 44 % MFU in an innocent line.\n")
+    assert main(["--store", world.url, "lint", str(world.page), "--json"]) == 1
+    refused = [item for item in json.loads(capsys.readouterr().out)["results"] if item["state"] == "refuted"]
+    assert [(item["code"], item["line"]) for item in refused] == [("K109", line)]
+
+
+@pytest.mark.parametrize("text", TABLES_OF_ONE_LANE)
+def test_a_table_of_one_lane_or_of_another_metric_ranks_nothing(
+    world: World, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert world.lint(text, capsys)[0] == 0
 
 
 @pytest.mark.parametrize("text", NOT_RANKED)

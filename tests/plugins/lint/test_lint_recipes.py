@@ -21,7 +21,7 @@ STEP = (
 def linted(file: Path) -> list[tuple[int, str]]:
     """Line and finding of every refuted statement; no store is opened for one."""
     checker = Checker(Rulebook(), lambda: pytest.fail("no statement names a receipt"))
-    results = [checker.check(item) for one in source_files([str(file)]) for item in page(one.open_lines, one.name)]
+    results = [result for one in source_files([str(file)]) for result in checker.check(page(one.read(), one.name))]
     return [(item.place[1], f"{item.code} {item.found}") for item in results if item.state == "refuted"]
 
 
