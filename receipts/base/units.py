@@ -156,9 +156,19 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def change(ratio: float) -> str:
-    """A ratio as a change for a sentence, to a tenth of a percent: *+5.3 %*, *−21.5 %*."""
-    return f"{(ratio - 1) * 100:+.1f} %".replace("-", "−")
+def signed(number: float, form: str = "+,.6g") -> str:
+    """A number with its sign, in a format of Python's. The minus is as wide as the plus: columns stay straight."""
+    return f"{number:{form}}".replace("-", "−")
+
+
+def signed_percent(share: float, digits: int = 1) -> str:
+    """A share as a change for people: *+5.3 %*, *−21.5 %*."""
+    return f"{signed(share * 100, f'+.{digits}f')} %"
+
+
+def change(ratio: float, digits: int = 1) -> str:
+    """A ratio of B over A as a change in percent."""
+    return signed_percent(ratio - 1, digits)
 
 
 YEARS = range(1900, MAXYEAR)  # beyond them an interval has no moment before it, or none after it

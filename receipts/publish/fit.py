@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from receipts.base.units import counted, decimal_bytes
+from receipts.base.units import counted, decimal_bytes, signed_percent
 from receipts.estimate.surface import SurfaceName
 from receipts.publish.page import Figure, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.pictures.memory_bars import SIGNS, Bar, BarPart, geometry, text_bar
@@ -104,7 +104,7 @@ def _marks(item: MemoryEstimate) -> Iterator[str]:
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
         yield (
             f"measured: {amount(item.measured.bytes)} {kind}{chip}; "
-            f"estimated {amount(compared(item))}, {100 * item.delta:+.1f} %"
+            f"estimated {amount(compared(item))}, {signed_percent(item.delta)}"
         )
 
 

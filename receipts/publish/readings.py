@@ -8,6 +8,7 @@ from typing import Any
 from receipts import metrics
 from receipts.axes import Member, in_words
 from receipts.axes.inputs import PREFIX, leaf
+from receipts.base.units import change
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.registry import Metric, MetricReading
 
@@ -38,7 +39,7 @@ def moved(members: Sequence[Member]) -> str:
 
 def signed(ratio: float | None) -> str:
     """A ratio of B over A as a signed change, `NONE` without one."""
-    return NONE if ratio is None else f"{(ratio - 1) * 100:+.2f} %"
+    return NONE if ratio is None else change(ratio, 2)
 
 
 def ends(low: float | None, high: float | None) -> str:

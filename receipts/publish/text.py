@@ -69,10 +69,8 @@ def percent(item: float | None, digits: int = 1) -> str:
 
 
 def change(ratio: float | None) -> str:
-    """B over A as a signed change in percent; a true minus sign keeps columns straight."""
-    if ratio is None:
-        return UNKNOWN
-    return f"{(ratio - 1) * 100:+.2f}".replace("-", "\u2212")
+    """B over A as a signed change in percent, where the column names the unit."""
+    return UNKNOWN if ratio is None else units.signed((ratio - 1) * 100, "+.2f")
 
 
 def span(low: float | None, high: float | None) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from receipts.base.units import signed_percent
+
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison, MetricResult
 
@@ -98,7 +100,7 @@ def _within(verdict: Comparison, headline: MetricResult | None, margin: float) -
     if slowed is None or verdict.effect == "unproven":
         return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
     quickest, slowest = slowed
-    ends = f"{quickest - 1.0:+.2%} to {slowest - 1.0:+.2%}"
+    ends = f"{signed_percent(quickest - 1.0, 2)} to {signed_percent(slowest - 1.0, 2)}"
     bounds = f"B costs {ends} against A on {verdict.metric} (one-sided 95 % bounds; + is slower)"
     if slowest < 1.0 + margin:
         return Gate("holds", f"holds: {bounds}, below {margin:.1%}")

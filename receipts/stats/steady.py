@@ -18,6 +18,7 @@ from itertools import groupby, pairwise
 from operator import mul
 from typing import Literal, NamedTuple, TypeVar
 
+from receipts.base.units import signed_percent
 from receipts.stats.distributions import median, median_absolute_deviation, quantile
 
 MOST_CORRELATION = 0.9
@@ -270,7 +271,7 @@ def _drift_of_blocks(values: Sequence[float], stalls: Sequence[bool]) -> str | N
     allowed = max(TOLERANCE * mean, THIRDS_ERRORS * third_error(thirds), 2.0 * longest / (size * len(thirds[0])))
     if max(means) - min(means) <= allowed:
         return None
-    shown = ", ".join(f"{value / mean - 1.0:+.1%}" for value in means)
+    shown = ", ".join(signed_percent(value / mean - 1.0) for value in means)
     apart = f"({allowed / mean:.1%} apart is allowed)"
     return f"the stalls move: thirds are {shown} from the mean of all {apart}: run longer"
 
@@ -292,7 +293,7 @@ def _drift(values: Sequence[float]) -> str | None:
     never_back = spread > MOVED * center and _apart(ordered[0], ordered[2]) >= APART
     if spread <= allowed and not never_back:
         return None
-    shown = ", ".join(f"{value / center - 1.0:+.1%}" for value in medians)
+    shown = ", ".join(signed_percent(value / center - 1.0) for value in medians)
     return (
         f"the level moves: medians of its thirds are {shown} from the median of all "
         f"({min(allowed, MOVED * center if never_back else allowed) / center:.1%} apart is allowed): run longer"

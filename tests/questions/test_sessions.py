@@ -102,7 +102,7 @@ def test_twenty_launches_of_twenty_days_ago_decide_nothing(store: Store, words: 
     assert verdict.headline is not None
     assert alone.headline.effect.ratio == verdict.headline.effect.ratio
     assert "C124" in codes(verdict)
-    assert "20 launches of A of other sessions lie -1.9%" in {
+    assert "20 launches of A of other sessions lie −1.9 %" in {
         item.found.partition(" from")[0] for item in verdict.findings if item.code == "C124"
     }
     if words is None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import signed_percent
 from receipts.judging.rule import COMPARABLE, E, I, Offense, PairCase, rule
 from receipts.metrics import Launch
 from receipts.metrics.readings import lacking
@@ -74,7 +75,7 @@ def _starts(pair: PairCase) -> Iterator[Offense]:
             yield Offense(
                 at="measurement.window.start",
                 found=f"{launch.parsed.name} is counted from step {_start(launch)} on, another launch from {first} on: "
-                f"with the {more} steps between them its median is {change:+.1%}",
+                f"with the {more} steps between them its median is {signed_percent(change)}",
                 expected="one rule for all launches of both sides",
                 do="measure every launch from one step on, or flag the steps that held other work",
                 level=I,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import signed_percent
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.metrics.chips import pressure
 
@@ -31,7 +32,7 @@ def moved_pressure(pair: PairCase) -> Iterator[Offense]:
         at="memory.chips",
         found=f"chip {old} fell from {_gib(change.a[old])} to {_gib(change.b[old])}, and chip {new} rose from "
         f"{_gib(change.a[new])} to {_gib(change.b[new])} and now leads: the highest live peak changed by "
-        f"{after / before - 1:+.1%}; {change.margin}",
+        f"{signed_percent(after / before - 1)}; {change.margin}",
         expected="a peak that fell, not one that moved",
         do="judge the change by the largest peak, and look at what the new leader holds",
     )

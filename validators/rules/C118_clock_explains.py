@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from receipts.base.units import signed_percent
 from receipts.judging.effect import effect_of_pair
 from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, rule
 from receipts.metrics import Launch
@@ -42,8 +43,8 @@ def clock_explains(pair: PairCase) -> Iterator[Offense]:
         return
     yield Offense(
         at=CLOCK,
-        found=f"{a:,.0f} MHz on A, {b:,.0f} MHz on B: {effect.ratio - 1:+.1%} {pair.metric.title} is "
-        f"{effect.ratio * scale - 1:+.1%} by clock cycles",
+        found=f"{a:,.0f} MHz on A, {b:,.0f} MHz on B: {signed_percent(effect.ratio - 1)} {pair.metric.title} is "
+        f"{signed_percent(effect.ratio * scale - 1)} by clock cycles",
         expected=f"a difference clear of ±{effect.delta:.1%} by clock cycles too",
         do="hold the clocks alike (on NVIDIA: nvidia-smi --lock-gpu-clocks), and launch both sides again",
     )

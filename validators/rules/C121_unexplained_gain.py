@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import signed_percent
 from receipts.judging.effect import effect_of_pair
 from receipts.judging.rule import ALL, EFFECT, I, Offense, PairCase, rule
 
@@ -35,7 +36,7 @@ def unexplained_gain(pair: PairCase) -> Iterator[Offense]:
         return
     yield Offense(
         at=PLACES.get(pair.metric.summary, "measurement.step_durations_seconds"),
-        found=f"{effect.ratio - 1:+.1%} {pair.metric.title}, and no setting changed",
+        found=f"{signed_percent(effect.ratio - 1)} {pair.metric.title}, and no setting changed",
         expected="repeats of one configuration that agree",
         do="state what was changed; if nothing was, launch both in turns on a machine that does nothing else",
     )

@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from receipts.base.units import signed_percent
 from receipts.judging.effect import OF_DAYS, effect_of_pair
 from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, Topic, W, rule
 from receipts.metrics import Launch
@@ -68,4 +69,4 @@ def _apart(pair: PairCase, letter: str, group: Sequence[Launch], history: Sequen
     if 2.0 * min(estimate.above(0.0), estimate.below(0.0)) >= UNLIKE:
         return ""
     apart = math.expm1(estimate.log_ratio)
-    return f"{len(history)} launches of {letter} of other sessions lie {apart:+.1%} from those of this one"
+    return f"{len(history)} launches of {letter} of other sessions lie {signed_percent(apart)} from those of this one"

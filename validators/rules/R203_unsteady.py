@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import signed_percent
 from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
 from receipts.receipt.document import UNFAILED
 from receipts.stats.distributions import median
@@ -53,7 +54,7 @@ def _flagged_away(case: Case) -> Iterator[Offense]:
         yield Offense(
             at="measurement.step_flags",
             found=f"{away} of {away + segment.kept} steps are left out by flags, and lasted no longer than a "
-            f"step; with them the median is {change:+.1%}",
+            f"step; with them the median is {signed_percent(change)}",
             expected="flags on steps that held a checkpoint, an evaluation, a wait or a profile",
             do="submit the flags as the recorder wrote them, or time that work outside the steps",
         )
@@ -69,7 +70,7 @@ def _left_out(case: Case) -> Iterator[Offense]:
     yield Offense(
         at="measurement.window.stop",
         found=f"{len(after)} steps after the window are left out ({reason or 'no reason stated'}); their median is "
-        f"{level:.4g} s, {level / within - 1:+.1%} from that within it",
+        f"{level:.4g} s, {signed_percent(level / within - 1)} from that within it",
         expected="a window to the last step, or the reason why it stops before",
         do="measure to the last step, or state measurement.window.reason",
         level=W if reason else I,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import signed_percent
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.metrics.chips import highest
@@ -41,7 +42,8 @@ def estimate_off(case: Case) -> Iterator[Offense]:
         kind = "live" if live is not None else "in the pool"
         yield Offense(
             at="memory.predicted",
-            found=f"{predicted / _GIB:.2f} GiB predicted, {measured / _GIB:.2f} GiB {kind} measured ({off:+.1%})",
+            found=f"{predicted / _GIB:.2f} GiB predicted, {measured / _GIB:.2f} GiB {kind} measured "
+            f"({signed_percent(off)})",
             expected=f"within {case.lane.estimate_tolerance:.0%} of the fullest chip's peak",
             do="look at receipts fit with this receipt: which surface is off, and what it had to assume",
         )

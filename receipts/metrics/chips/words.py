@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from receipts.base.units import amount
+from receipts.base.units import amount, signed_percent
 from receipts.metrics.chips.account import TITLES, Account, Chip, Metric, Phase, Ranking
 from receipts.metrics.chips.pressure import Pressure
 
@@ -151,7 +151,7 @@ def change(result: Pressure) -> str:
     if result.kind == "unknown":
         return f"whether pressure fell or moved is unknown: {result.why}"
     before, after = result.highest
-    ratio = f" ({100 * (after / before - 1):+.1f} %)" if before else ""
+    ratio = f" ({signed_percent(after / before - 1)})" if before else ""
     highest = f"highest {TITLES[result.metric]} {amount(before)} to {amount(after)}{ratio}"
     old, new = result.relieved, result.burdened
     if old is not None and new is not None:

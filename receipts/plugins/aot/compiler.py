@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
+from receipts.base.units import signed_percent
 from receipts.estimate.setup import Setup
 from receipts.publish.page import Section, table_of
 from receipts.publish.text import amount
@@ -305,6 +306,6 @@ def section(answered: CompilerAnswer) -> Section:
         ("code", compiled.code),
         ("peak and code", compiled.total),
     )
-    after = (f"estimated {amount(answered.estimated)}, {100 * (answered.error or 0.0):+.1f} %",)
+    after = (f"estimated {amount(answered.estimated)}, {signed_percent(answered.error or 0.0)}",)
     table = table_of("", "a chip | #bytes", ((name, amount(value)) for name, value in sizes), after)
     return Section("compiler", title, tables=(table,))

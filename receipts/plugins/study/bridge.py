@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts import metrics
 from receipts.base.errors import UsageError
+from receipts.base.units import signed_percent
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Comparison
 from receipts.plugins.study.chain import (
@@ -423,4 +424,4 @@ def _quoted(*lines: str) -> str:
 
 def percent(log: float) -> str:
     """A log ratio as a change in percent."""
-    return f"{math.expm1(log) * 100:+.2f} %"
+    return signed_percent(math.expm1(log), 2)

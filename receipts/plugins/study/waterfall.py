@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from receipts.base.units import signed, signed_percent
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice
 from receipts.publish.pictures.svg import FAINT, LINE, MARKS, PAPER, Canvas, cut
@@ -45,7 +46,7 @@ def picture(steps: Sequence[WaterfallHop], total: WaterfallHop, *, metric: str, 
 
 
 def _percent(log: float) -> str:
-    return f"{math.expm1(log) * 100:+.2f} %".replace("-", "−")
+    return signed_percent(math.expm1(log), 2)
 
 
 def _alt_of(item: WaterfallHop) -> str:
@@ -91,7 +92,7 @@ def _marks(low: float, high: float) -> list[float]:
 
 def _tick(log: float) -> str:
     value = round(math.expm1(log) * 100, 6)
-    return f"{value:+,.6g}".replace("-", "−") if value else "0"
+    return signed(value) if value else "0"
 
 
 def _bar(canvas: Canvas, plot: Panel, item: WaterfallHop, start: float, stop: float, top: float, whole: bool) -> None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
+from receipts.base.units import signed_percent
 from receipts.publish.page import Figure, Page, Section, Table, sections_of, table_of
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, Panel, Scale, below, frame, nice
@@ -169,7 +170,7 @@ def _levels(history: History, scale: float) -> list[LevelSegment]:
         item = names.get(start)
         if item is not None and item.kind == "drift":
             half = item.change.log / 2.0
-        name = f"{item.change.ratio - 1.0:+.1%}" if item is not None else ""
+        name = signed_percent(item.change.ratio - 1.0) if item is not None else ""
         matters = item is not None and item.is_incident
         levels.append(
             LevelSegment(start, stop, math.exp(mean - half) * scale, math.exp(mean + half) * scale, name, matters)

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
+from receipts.base.units import signed_percent
 from receipts.plugins.track.line import History, LineChange, history
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
     place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
     name = hashlib.sha256(place.encode()).hexdigest()[:12]
     suspects = ", ".join(item.moved) or "no axis that the receipts state"
-    reason = f"{seen.metric} {item.change.ratio - 1.0:+.1%} from {item.first.name} on; moved: {suspects}"
+    reason = f"{seen.metric} {signed_percent(item.change.ratio - 1.0)} from {item.first.name} on; moved: {suspects}"
     return IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, as_data(seen, item), reason, owner)
 
 
@@ -160,7 +161,7 @@ def _is_back(seen: History, other: Incident) -> str:
     last = seen.changes[-1]
     if last.is_incident or last.kind == "drift" or worse > 1.0 + seen.delta:
         return ""
-    return f"the level is back: {ratio - 1.0:+.1%} of what it was before, over {launches} launches"
+    return f"the level is back: {signed_percent(ratio - 1.0)} of what it was before, over {launches} launches"
 
 
 def most_recent(items: Sequence[Incident]) -> Sequence[Incident]:

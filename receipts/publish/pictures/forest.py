@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.base.text import plain
+from receipts.base.units import signed
 from receipts.publish.page import Figure
 from receipts.publish.pictures import forest, svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
@@ -62,9 +63,7 @@ def _percent(ratio: float) -> float:
 
 
 def _amount(item: ForestRow) -> str:
-    low, middle, high = (
-        f"{_percent(value):+.2f}".replace("-", "\u2212") for value in (item.low, item.ratio, item.high)
-    )
+    low, middle, high = (signed(_percent(value), "+.2f") for value in (item.low, item.ratio, item.high))
     return f"{middle} % ({low} to {high})"
 
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 FEW_REASONS = 4
+say = words("compare")
 
 
 def settling(
@@ -73,13 +74,13 @@ def why(item: JudgedPair, rules: RuleSet) -> Cell:
     of_axes = rules.about(Topic.AXES)
     several = len(item.counted) > 1 and any(reason.code in of_axes for reason in item.reasons)
     axes = ", ".join(map(plain, item.counted))
-    changed = words("compare")("several_axes", count=len(item.counted), moved=axes)
+    changed = say("several_axes", count=len(item.counted), moved=axes)
     parts: list[Cell] = [(*map(rule, of_axes[:1]), f" {changed}")] if several else []
     for reason in item.reasons[:FEW_REASONS]:
-        if several and reason.code in of_axes:
-            continue
-        side = f" on {reason.side}" if reason.side else ""
-        parts.append((rule(reason.code, reason.name), f"{side}: {reason.found}"))
+        if not several or reason.code not in of_axes:
+            sides = f" on {reason.side}" if reason.side else ""
+            before, _, after = say("offense", name="\0", sides=sides, found=reason.found).partition("\0")
+            parts.append(tuple(part for part in (before, rule(reason.code, reason.name), after) if part))
     return joined(parts, "; ") or (item.why or "~",)
 
 

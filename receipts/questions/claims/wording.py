@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes import in_words
+from receipts.base.units import change
 from receipts.judging.bound import Bound
 from receipts.judging.claim import Claim
 from receipts.judging.verdict import ClaimVerdict, Comparison, Level, MetricResult
@@ -153,22 +154,18 @@ def _effect(result: MetricResult) -> str:
     metric, effect = METRICS[result.metric], result.effect
     sizes = f"{result.a.launches} and {result.b.launches} launches"
     if effect.low is None or effect.high is None or effect.ratio is None:
-        change = "" if result.stated_ratio is None else f" {_percent(result.stated_ratio)} as stated,"
-        return f"{metric.title}:{change} without an interval ({sizes}; {effect.why})."
+        stated = "" if result.stated_ratio is None else f" {change(result.stated_ratio, 2)} as stated,"
+        return f"{metric.title}:{stated} without an interval ({sizes}; {effect.why})."
     return (
-        f"{metric.title}: {_percent(effect.ratio)}, 95 % interval {_percent(effect.low)} to {_percent(effect.high)} "
+        f"{metric.title}: {change(effect.ratio, 2)}, 95 % interval {change(effect.low, 2)} to {change(effect.high, 2)} "
         f"({sizes}; {effect.why})."
     )
-
-
-def _percent(ratio: float) -> str:
-    return f"{(ratio - 1) * 100:+.2f} %"
 
 
 def _changed(comparison: Comparison) -> str:
     if not comparison.difference.changed:
         return "nothing: the two are repeats of one configuration"
-    members = (item for change in comparison.difference.changed for item in change.members)
+    members = (item for axis in comparison.difference.changed for item in axis.members)
     return "; ".join(_member(item.path, item.a, item.b) for item in members)
 
 
