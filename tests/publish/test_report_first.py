@@ -412,7 +412,7 @@ def test_a_person_may_edit_the_sentences_and_a_template_that_is_wrong_is_named(s
     for text, fault in {
         "- fine\n{{ data.nothing }}": r"next\.j2, line 2",
         "- {{ data.lanes[0] | nothing }}": r"No filter named 'nothing'.*next\.j2, line 1",
-        "|= pairs\n|# A | B\n| one": "table 'pairs': a row of 1 cells under 2 columns",
+        "*pairs*\n{{ columns('A | B') }}\n| one": "table 'pairs': a row of 1 cells under 2 columns",
     }.items():
         own.write_text(text, encoding="utf-8")
         environment.cache_clear()
@@ -435,16 +435,18 @@ def test_effects_are_drawn_once_and_where_comparisons_are(store: Store) -> None:
 
 
 def test_no_value_is_read_as_a_sign_of_a_template(store: Store, tmp_path: Path) -> None:
-    week.put(store, [week.launch("alone", 1, run__label="| a #b / c\n- d")])
+    week.put(store, [week.launch("alone", 1, run__label="| a #b *c*\n- [d](#e) `f` \\")])
     (tmp_path / "weekly").mkdir()
     own = tmp_path / "weekly" / "next.j2"
-    own.write_text("- one \\\ntwo\n|= t\n|# A | B\n{% for item in data.lanes[0].frontier %}\n", encoding="utf-8")
+    own.write_text(
+        "- one \\\ntwo\n\n*t*\n{{ columns('A | B') }}\n{% for item in data.lanes[0].frontier %}\n", encoding="utf-8"
+    )
     with own.open("a", encoding="utf-8") as file:
-        file.write("| {{ item.receipt.name }} | {{ item.receipt | receipt }}\n{% endfor %}\n|> {{ '' }}\n")
+        file.write("| {{ item.receipt.name }} | {{ item.receipt | receipt }}\n{% endfor %}\n\n{{ '' }}\n")
     summary = first_screen(week.report(store), cases.rulebook().rules, (tmp_path,)).sections[0]
     assert dict(summary.points)["next"] == (("one two",),)
     (table,) = summary.tables
-    assert [as_text(cell) for cell in table.rows[0].cells] == ["| a #b / c - d", "| a #b / c - d"]
+    assert [as_text(cell) for cell in table.rows[0].cells] == ["| a #b *c* - [d](#e) `f` \\"] * 2
     assert table.after == ()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -20,8 +21,10 @@ from receipts.base.files import write_folder
 from receipts.base.text import plain
 from receipts.cli import main
 from receipts.publish.html import _broken
+from receipts.publish.page import Code, Link, Mark
 from receipts.publish.report.render import render
-from receipts.publish.text import cell, change, gib, number, percent, span
+from receipts.publish.report.template import _Reader, environment
+from receipts.publish.text import CELL, cell, change, gib, number, percent, span
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
 
@@ -332,3 +335,16 @@ def test_numbers_are_printed_for_people() -> None:
     assert [percent(0.2917), percent(None)] == ["29.2", "~"]
     assert [change(1.133), change(0.9), change(None)] == ["+13.30", "\u221210.00", "~"]
     assert [span(0.9, 1.1), span(None, None)] == ["\u221210.00 to +10.00", "~"]
+
+
+@given(st.text(min_size=1, max_size=40), st.sampled_from([Link, Code, Mark]))
+def test_markdown_reads_a_value_as_it_is(text: str, kind: type[Link | Code | Mark]) -> None:
+    shown = plain(text, CELL)
+    part = kind("open", text) if kind is Mark else kind(text, "r-1") if kind is Link else kind(text)
+    template = environment().from_string(
+        "## t [](#t)\n- {{ a }}\n- x {{ b }}\n\n*c*\n{{ columns('A | B') }}\n| {{ a }} | {{ b }}\n"
+    )
+    (section,) = _Reader({}, {}).page(template.render(a=text, b=part)).sections
+    own = replace(part, text=shown)
+    assert section.points == (("", ((shown,), ("x ", own))),)
+    assert section.tables[0].rows[0].cells == ((shown,), (own,))

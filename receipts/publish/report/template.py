@@ -1,30 +1,27 @@
-"""A page from a template of ``reports/``: Jinja fills in the values, and the first signs of a line say what it is.
+"""A page from a template of ``reports/``: Markdown, in which Jinja fills in the values; markdown-it-py reads it.
 
-======================================  ===========================================================
-``= title``, ``! text``                 the title of the page, and the answer below it
-``: name | text``, ``; name | text``    a fact below the title, and one in the foot
-``+ value | label | state``             a badge
-``# title #anchor``                     a section; ``##`` is one inside it
-``# title #anchor / words``             the same, left out where it holds nothing; its parent names the words
-``text``                                a sentence
-``* topic``, ``* topic (at most 6)``    the topic of the points below
-``- text``                              a point
-``|= caption``, ``|# a | #b | c [GiB]`` a table: its caption, its columns as `receipts.publish.page.table_of` has them
-``| cell | cell``                       a row
-``|> text``                             a sentence below the table
-``~ text``                              the section is folded: what a reader opens, with the counts that it names
-``@ anchor``                            a section that is given
-======================================  ===========================================================
+========================  ==============================================================================
+``# title``, ``> text``   the title of the page, and below it the answer
+``- **name**: text``      below the title a fact; below a rule (``---``) one in the foot
+``1. **value** label``    a badge; ``[label](no:)`` has a state: *yes*, *no*, *open* or *shown*
+``## title [](#anchor)``  a section, ``###`` one inside it. ``[](#anchor "words")``: left out where it holds
+                          nothing; its parent names the words, none where they are ``-``
+``> text``                below the title of a section: it is folded, and this names what a reader opens
+text                      a sentence a line; below a table it belongs to that
+``**topic** (at most 6)`` the topic of the points of the list below
+``*caption*``             the caption of the table below, which ``{{ columns("a | #b | c [GiB]") }}`` heads as
+                          `receipts.publish.page.table_of` has it; every row is a line
+``![](anchor)``           a section that is given
+========================  ==============================================================================
 
-A backslash at the end of a line joins the next one to it, and so does Jinja where a line ends with a tag; a blank line
-ends both. What a value holds is never read as one of these signs, and
-a link, a mark or code stays one.
+A backslash at the end of a line joins the next one to it, and so does Jinja where a line ends with a tag. What a value
+holds is escaped, so that Markdown reads none of it; a link, a mark or code stays one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -41,14 +38,15 @@ from receipts.publish.text import CELL
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
-# Around a value within rendered text: signs that no value has, since what cannot be printed is escaped in it.
-_OPEN, _BETWEEN, _CLOSE = "\U000f0000", "\U000f0001", "\U000f0002"
-_VALUE: Final = re.compile(f"{_OPEN}(.)(.*?){_BETWEEN}(.*?){_CLOSE}", re.DOTALL)
-_FIRST: Final = 0xE000  # the sign that stands for the first value of a line
-_STAND_IN: Final = re.compile("([\ue000-\uf8ff])")
-_HEADING: Final = re.compile(r"(#+) (.*) #(\S+?)(?: /(.*))?")
-_TOPIC: Final = re.compile(r"(.*?)(?: \(at most (\d+)\))?")
+_MEANS_MORE: Final = re.compile(r"[!-/:-@\[-`{-~]")  # whatever Markdown may read as a sign
+_EDGE: Final = re.compile(r"^ +| +$")
+_JOINED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\[ \t]*\n")
+_LAST_ROW: Final = re.compile(r"(?m)^(\|.*)\n(?!\|)")  # a table ends where no row follows
+_BAR: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
+_AT_MOST: Final = re.compile(r" ?\(at most (\d+)\)")
 
 
 def page(
@@ -64,7 +62,8 @@ def page(
     Raises ResourceError where the template is wrong.
     """
     try:
-        text = environment(tuple(folders)).get_template(name).render(**values)
+        text = _JOINED.sub(r"\1", environment(tuple(folders)).get_template(name).render(**values))
+        text = _LAST_ROW.sub(r"\1\n\n", text)
         return _Reader(figures or {}, {item.id: item for item in sections}).page(text)
     except ReceiptsError:
         raise
@@ -100,26 +99,37 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         finalize=pass_eval_context(lambda _, value: encoded(value)),  # so that no constant is escaped before
     )
     jinja.filters.update(FILTERS, joined=_joined)
-    jinja.globals.update(FUNCTIONS)
+    jinja.globals.update(FUNCTIONS, columns=_columns)
     return jinja
 
 
+@cache
+def _markdown() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
 def encoded(value: Any) -> Any:
-    """A value as the text of a template holds it until it is read."""
+    """A value as Markdown that says it and no more."""
     from markupsafe import Markup
 
     if hasattr(value, "__html__"):
         return value
     if isinstance(value, tuple):
         return Markup("").join(map(encoded, value))
-    kind, text, more = "s", "" if value is None else value, ""
     if isinstance(value, Link):
-        kind, text, more = "l", value.text, value.anchor
-    elif isinstance(value, Code):
-        kind, text, more = "c", value.text, "command" if value.command else ""
-    elif isinstance(value, Mark):
-        kind, text, more = "m", value.text, value.state
-    return Markup(f"{_OPEN}{kind}{plain(text, CELL)}{_BETWEEN}{plain(more, CELL)}{_CLOSE}")
+        return Markup(f"[{_escaped(value.text)}](#{_escaped(value.anchor)})")
+    if isinstance(value, Code):
+        return Markup(f"[{_escaped(value.text)}]({'command' if value.command else 'code'}:)")
+    if isinstance(value, Mark):
+        return Markup(f"[{_escaped(value.text)}]({value.state}:)")
+    return Markup(_escaped("" if value is None else value))
+
+
+def _escaped(value: object) -> str:
+    text = _MEANS_MORE.sub(r"\\\g<0>", plain(value, CELL))
+    return _EDGE.sub(lambda match: "&#32;" * len(match[0]), text)
 
 
 def _joined(items: Iterable[Any], between: str = ", ") -> Any:
@@ -128,96 +138,141 @@ def _joined(items: Iterable[Any], between: str = ", ") -> Any:
     return Markup(between).join(map(encoded, items))
 
 
-def _decoded(kind: str, text: str, more: str) -> Part:
-    if kind == "s":
-        return text
-    if kind == "l":
-        return Link(text, more)
-    return Code(text, command=bool(more)) if kind == "c" else Mark(more, text)  # type: ignore[arg-type]  # as it was
+def _columns(header: str) -> Any:
+    """The head of a table."""
+    from markupsafe import Markup
+
+    names = [_escaped(name) for name in header.split(" | ")]
+    return Markup(f"| {' | '.join(names)} |\n|{'---|' * len(names)}")
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A section while its lines are read. ``empty`` says what there is none of, where it is then left out."""
+    """A section while its blocks are read. ``empty`` says what there is none of, where it is then left out."""
 
     id: str
     title: str
     empty: str | None = None
     sentences: list[str] = field(default_factory=list)
     points: list[tuple[str, list[Cell], int | None]] = field(default_factory=list)
-    tables: list[tuple[list[str], list[tuple[Cell, ...]], list[str]]] = field(default_factory=list)
+    tables: list[tuple[str, list[str], list[tuple[Cell, ...]], list[str]]] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     fold: str = ""
 
 
 class _Reader:
-    """Reads the lines that a template wrote."""
+    """Reads the blocks of a document."""
 
     def __init__(self, figures: Mapping[str, tuple[Figure, ...]], given: Mapping[str, Section]) -> None:
         self._figures = figures
         self._given = given
         self._open = [_Draft("", "")]
-        self._facts: dict[str, list[tuple[str, Cell]]] = {":": [], ";": []}
+        self._facts: list[list[tuple[str, Cell]]] = [[]]
         self._badges: list[Badge] = []
         self._headline: Cell = ()
+        self._caption = ""
 
     def page(self, text: str) -> Page:
-        for line in _lines(text):
-            self._line(*line)
+        lines = text.split("\n")
+        for tokens in _blocks(_markdown().parse(text)):
+            self._block(tokens, lines)
         self._close(1)
         (root,) = self._open
         return Page(
             root.title,
             headline=self._headline,
             badges=tuple(self._badges),
-            facts=tuple(self._facts[":"]),
+            facts=tuple(self._facts[0]),
             lead=tuple(root.sentences),
             sections=tuple(_naming(root.sections, root.missing)),
-            foot=tuple(self._facts[";"]),
+            foot=tuple(fact for facts in self._facts[1:] for fact in facts),
         )
 
-    def _line(self, line: str, cell: Callable[[str], Cell]) -> None:
+    def _block(self, tokens: Sequence[Token], lines: Sequence[str]) -> None:
+        first, inlines = tokens[0], [item for item in tokens if item.type == "inline"]
+        if first.type == "heading_open":
+            self._heading(int(first.tag[1:]), inlines[0].children or [])
+        elif first.type == "hr":
+            self._close(1)
+            self._facts.append([])
+        elif first.type == "blockquote_open":
+            quoted = _cell(part for item in inlines for part in item.children or [])
+            if len(self._open) == 1:
+                self._headline = quoted
+            else:
+                self._open[-1].fold = read(quoted)
+        elif first.type == "table_open":
+            self._table(tokens, lines)
+        elif first.type in ("bullet_list_open", "ordered_list_open"):
+            for item in inlines:
+                self._item(item.children or [], numbered=first.type == "ordered_list_open")
+        else:
+            for line in _lines(inlines[0].children or [] if inlines else []):
+                self._line(line)
+
+    def _heading(self, level: int, children: Sequence[Token]) -> None:
+        if level == 1:
+            self._open[0].title = read(_cell(children))
+            return
+        anchor = next((item for item in children if item.type == "link_open"), None)
+        if anchor is None:
+            raise ValueError(f"the section {read(_cell(children))!r} has no anchor: end its title with [](#anchor)")
+        words = anchor.attrGet("title")
+        self._close(level - 1)
+        title = read(_cell(children[: children.index(anchor)])).strip()
+        self._open.append(_Draft(str(anchor.attrGet("href"))[1:], title, None if words is None else str(words)))
+
+    def _line(self, line: Sequence[Token]) -> None:
+        """A line of a paragraph: a topic, a caption, a given section, or a sentence."""
+        here, kind = self._open[-1], line[0].type
+        text = _cell(line)
+        if kind == "image":
+            self._close(1)
+            anchor = str(line[0].attrGet("src"))
+            self._open[-1].sections += [self._given[anchor]] if anchor in self._given else []
+        elif kind == "strong_open" and (most := _topic(line)) is not None:
+            here.points.append((_named(line)[0], [], most or None))
+        elif kind == "em_open" and line[-1].type == "em_close":
+            self._caption = read(text)
+        elif here.tables:
+            here.tables[-1][3].append(read(text))
+        else:
+            here.sentences.append(read(text))
+
+    def _item(self, children: Sequence[Token], *, numbered: bool) -> None:
+        """An item of a list: a point of a section; a badge or a fact of the page."""
         here = self._open[-1]
-        sign, _, rest = line.partition(" ")
-        if heading := _HEADING.fullmatch(line):
-            level, title, anchor, empty = heading.groups()
-            self._close(len(level))
-            words = None if empty is None else read(cell(empty.strip()))
-            self._open.append(_Draft(read(cell(anchor)), read(cell(title)), words))
-        elif sign == "!":
-            self._headline = cell(rest)
-        elif sign == "=":
-            here.title = read(cell(rest))
-        elif sign in self._facts:
-            name, _, fact = rest.partition("|")
-            self._facts[sign].append((read(cell(name)), cell(fact)))
-        elif sign == "+":
-            value, label, *state = (read(cell(part)) for part in rest.split("|"))
-            self._badges.append(Badge(value, label, *state))  # type: ignore[arg-type]  # a template names states
-        elif sign == "*":
-            topic, most = _TOPIC.fullmatch(rest).groups()  # type: ignore[union-attr]  # which matches any text
-            here.points.append((read(cell(topic)), [], int(most) if most else None))
-        elif sign == "-":
+        if len(self._open) > 1:
             if not here.points:
                 here.points.append(("", [], None))
-            here.points[-1][1].append(cell(rest))
-        elif sign == "~":
-            here.fold = read(cell(rest))
-        elif sign == "@":
-            self._close(1)
-            anchor = read(cell(rest))
-            self._open[-1].sections += [self._given[anchor]] if anchor in self._given else []
-        elif sign == "|=":
-            here.tables.append(([read(cell(rest))], [], []))
-        elif sign == "|#":
-            here.tables[-1][0].append(read(cell(rest)))
-        elif sign == "|>":
-            here.tables[-1][2].extend(filter(None, [read(cell(rest))]))
-        elif sign == "|":
-            here.tables[-1][1].append(tuple(cell(part) for part in line.removeprefix("|").split("|")))
-        else:
-            here.sentences.append(read(cell(line)))
+            here.points[-1][1].append(_cell(children))
+            return
+        name, rest = _named(children)
+        if not numbered:
+            self._facts[-1].append((name, _without_colon(rest)))
+            return
+        state = next((part.state for part in rest if isinstance(part, Mark)), None)
+        self._badges.append(Badge(name, read(rest).strip(), state))
+
+    def _table(self, tokens: Sequence[Token], lines: Sequence[str]) -> None:
+        header: list[str] = []
+        rows: list[tuple[Cell, ...]] = []
+        body = False
+        for at, item in enumerate(tokens):
+            body = body or item.type == "tbody_open"
+            if body and item.type == "tr_open" and item.map is not None:
+                written = len(_BAR.findall(lines[item.map[0]]))
+                if written != len(header):
+                    wrong = f"a row of {written} cells under {len(header)} columns: {lines[item.map[0]]}"
+                    raise ValueError(f"table {self._caption!r}: {wrong}")
+                rows.append(())
+            elif item.type == "th_open":
+                header.append(read(_cell(tokens[at + 1].children or [])))
+            elif item.type == "td_open":
+                rows[-1] = (*rows[-1], _cell(tokens[at + 1].children or []))
+        self._open[-1].tables.append((self._caption, header, rows, []))
+        self._caption = ""
 
     def _close(self, level: int) -> None:
         """End the sections from a level on."""
@@ -228,7 +283,7 @@ class _Reader:
             holds = item.points or item.tables or item.figures or item.sections
             if draft.empty is None or holds:
                 parent.sections.append(item)
-            elif draft.empty:
+            elif draft.empty != "-":
                 parent.missing.append(draft.empty)
 
     def _section(self, draft: _Draft) -> Section:
@@ -236,12 +291,8 @@ class _Reader:
         points: list[tuple[str, tuple[Cell, ...]]] = [
             (topic, tuple(cells[:most])) for topic, cells, most in draft.points if cells
         ]
-        for (caption, *header), rows, after in draft.tables:
+        for caption, header, rows, after in draft.tables:
             if rows:
-                columns = len(" | ".join(header).split(" | "))
-                wrong = next((cells for cells in rows if len(cells) != columns), None)
-                if wrong is not None:
-                    raise ValueError(f"table {caption!r}: a row of {len(wrong)} cells under {columns} columns: {wrong}")
                 whole = table_of(caption, " | ".join(header), rows, tuple(after))
                 table, repeated = without_repeated(without_empty(whole))
                 tables.append(table)
@@ -267,31 +318,74 @@ def _naming(sections: Sequence[Section], missing: Sequence[str]) -> Sequence[Sec
     return (replace(first, points=(*first.points, *named)), *others)
 
 
-def _lines(text: str) -> Iterator[tuple[str, Callable[[str], Cell]]]:
-    """Lines, joined where they go on, each with what makes cells of its text; a sign stands for every value."""
-    whole = ""
-    for line in (*text.splitlines(), ""):
-        whole += line.rstrip()
-        if line.rstrip().endswith("\\"):
-            whole = whole[:-1]
-            continue
-        if not whole.strip():
-            continue
-        values = [_decoded(*match.groups()) for match in _VALUE.finditer(whole)]
-        stand_ins = iter(range(_FIRST, _FIRST + len(values)))
-        yield _VALUE.sub(lambda _: chr(next(stand_ins)), whole.strip()), _cells(values)  # noqa: B023 — used at once
-        whole = ""
+def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The outermost blocks of a document, each with all that is in it."""
+    begin = depth = 0
+    for at, item in enumerate(tokens):
+        depth += item.nesting
+        if depth == 0:
+            yield tokens[begin : at + 1]
+            begin = at + 1
 
 
-def _cells(values: Sequence[Part]) -> Callable[[str], Cell]:
-    def cell(text: str) -> Cell:
-        parts: list[Part] = []
-        for piece in _STAND_IN.split(text.strip()):
-            part = values[ord(piece) - _FIRST] if _STAND_IN.fullmatch(piece) else piece
-            if isinstance(part, str) and parts and isinstance(parts[-1], str):
+def _lines(children: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """The lines of a paragraph."""
+    line: list[Token] = []
+    for item in children:
+        if item.type != "softbreak":
+            line += [item] if item.type != "text" or item.content else []
+        elif line:
+            yield line
+            line = []
+    if line:
+        yield line
+
+
+def _cell(children: Iterable[Token]) -> Cell:
+    """What stands within a line."""
+    parts: list[Part] = []
+    target: str | None = None
+    for item in children:
+        part: Part = item.content
+        if item.type == "link_open":
+            target, inside = str(item.attrGet("href")), ""
+        elif item.type == "link_close" and target is not None:
+            parts.append(_linked(target, inside))
+            target = None
+        elif target is not None:
+            inside += item.content
+        elif item.type == "code_inline":
+            parts.append(Code(item.content))
+        elif item.type in ("text", "softbreak"):
+            part = item.content if item.type == "text" else " "
+            if parts and isinstance(parts[-1], str):
                 parts[-1] += part
-            elif part != "":
+            elif part:
                 parts.append(part)
-        return tuple(parts)
+    return tuple(parts)
 
-    return cell
+
+def _linked(target: str, text: str) -> Part:
+    scheme, _, anchor = target.partition("#")
+    if scheme in ("code:", "command:"):
+        return Code(text, command=scheme == "command:")
+    return Link(text, anchor) if not scheme else Mark(scheme.removesuffix(":"), text)  # type: ignore[arg-type]  # a state
+
+
+def _named(children: Sequence[Token]) -> tuple[str, Cell]:
+    """What is bold at the beginning of a line, and the rest of the line."""
+    end = next((at for at, item in enumerate(children) if item.type == "strong_close"), -1)
+    return read(_cell(children[: end + 1])), _cell(children[end + 1 :])
+
+
+def _without_colon(cell: Cell) -> Cell:
+    first, *rest = cell or ("",)
+    text = first.removeprefix(":").lstrip() if isinstance(first, str) else first
+    return tuple(part for part in (text, *rest) if part != "")
+
+
+def _topic(line: Sequence[Token]) -> int | None:
+    """How many points a topic has at most, 0 for any number; None for a line that is none."""
+    rest = read(_named(line)[1])
+    match = _AT_MOST.fullmatch(rest)
+    return int(match[1]) if match else None if rest else 0
