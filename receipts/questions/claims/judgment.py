@@ -37,7 +37,7 @@ from receipts.judging.verdict import (
 from receipts.metrics import Launch
 from receipts.questions.claims import assessment
 from receipts.questions.claims.wording import wordings
-from receipts.questions.comparisons import Comparisons, names_one
+from receipts.questions.comparisons import Comparisons, Floors, names_one
 from receipts.questions.sides import Join
 from receipts.receipt import Document, Parsed, parse, read
 
@@ -267,12 +267,18 @@ Missing = list[tuple[str, str]]
 
 
 def gather(
-    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
+    claim: Claim,
+    rulebook: Rulebook,
+    store: Store | None,
+    folder: Path | None = None,
+    *,
+    replicates: bool = True,
+    floors: Floors | None = None,
 ) -> ClaimEvidence:
     """Fetch the receipts that a claim names, with Facts about them.
 
-    Files are looked for in ``folder``. Without a store only files are found, and there are no Facts but what documents
-    say of each other. Raises InputError where a file is no receipt.
+    Files are looked for in ``folder``. Several claims may share their noise ``floors``. Without a store only files are
+    found, and there are no Facts but what documents say of each other. Raises InputError where a file is no receipt.
     """
     missing: Missing = []
     sides_by_word = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
@@ -281,7 +287,7 @@ def gather(
     earlier, lost = _last(claim, store) if store is not None else (None, ())
     if not any(groups):
         return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
-    comparisons = Comparisons(store, rulebook)
+    comparisons = Comparisons(store, rulebook, floors=floors)
     of_shape = claim.kind == "ceiling"
     # A ceiling is no level that days move: every launch that reached the shape shows that it holds.
     join: Join = "all" if of_shape or claim.kind == "does-not-fit" else "session"
@@ -312,10 +318,10 @@ def _with_target(
 
 
 def verdict_on(
-    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, *, replicates: bool = True
+    claim: Claim, rulebook: Rulebook, store: Store | None, folder: Path | None = None, **options: Any
 ) -> ClaimVerdict:
-    """The present verdict on a claim; see `gather`."""
-    return judge(claim, gather(claim, rulebook, store, folder, replicates=replicates), rulebook)
+    """The present verdict on a claim; see `gather` for the options."""
+    return judge(claim, gather(claim, rulebook, store, folder, **options), rulebook)
 
 
 def stored(store: Store, *, standing: bool = True) -> ClaimFile:

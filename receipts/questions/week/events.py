@@ -20,6 +20,7 @@ from receipts.questions.week.ref import Cut, Ref, cut, ref_of
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
+    from receipts.questions.comparisons import Floors
     from receipts.store import Decision, Store, StoredClaim
     from receipts.store.decisions import Incident, IntervalEvents, StatusVerdict
 
@@ -107,10 +108,11 @@ def judge_all(
     kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
     kept = [item for item in kept if item.at < until]
     recent = kept[::-1][:MOST_JUDGED]
+    floors: Floors = {}
     judged: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
     for item in recent:
         claim = claim_from_json(item.body, f"claim {item.id}")
-        verdict = verdict_on(claim, rulebook, store)
+        verdict = verdict_on(claim, rulebook, store, floors=floors)
         if not lanes or any(name.partition("@")[0] in lanes for name in verdict.lanes):
             judged.append((item, claim.quoted_in, verdict))
     ids = list(dict.fromkeys(name for _, _, verdict in judged for name in (*verdict.baseline, *verdict.candidate)))
