@@ -31,8 +31,8 @@ def command() -> None:
     """Write reports. They judge the store's receipts again under the current rules.
 
     A report is report.md, index.html and report.json; other files in its folder are left alone. The data of a week or
-    a lane are written as Parquet as well: receipts.parquet and comparisons.parquet. The same store, --as-of and rules
-    give the same bytes.
+    a lane are written as Parquet as well, where pyarrow is installed: receipts.parquet and comparisons.parquet. The
+    same store, --as-of and rules give the same bytes.
 
     The key reports of a receipts.toml names folders that are searched for templates before the built-in ones.
     Exit codes: 0 written, 2 wrong call, 4 the store, a rule or a template failed.
