@@ -150,7 +150,9 @@ _SAVED: Final = re.compile(
     rf"\b(?:by|up|down|sav\w+|shav\w+|cuts?|(?<!compilation\s)costs?|adds?|added|another|extra)\s{SOFT}$", re.IGNORECASE
 )
 _MORE: Final = re.compile(
-    r"\s(faster|slower|less|more|lower|higher|reduction|savings?|increase|decrease)\b(?!\sthan\s\d)", re.IGNORECASE
+    r"\s(faster|slower|less|more|lower|higher|shorter|longer|smaller|larger|(?:reduc|increas|decreas|improve|regress|overhead|"
+    r"penalt|gain|sav|cut|drop|off|slow|speed|win|freed|worse|better)\w*)\b(?!\sthan\s\d)",
+    re.IGNORECASE,
 )
 
 
@@ -182,6 +184,10 @@ def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> list[Stat
     asked = text.rstrip(" *_\"')+").endswith("?")
     for quantity in quantities(text, tuple(at for span in links for at in span)):
         linked = any(low < quantity.end and quantity.start < high for low, high in links)
+        if _SPREAD.search(text, max(0, quantity.start - 24), quantity.start) or _OUT_OF.search(
+            text, max(0, quantity.start - 24), quantity.start
+        ):
+            continue
         draft = _draft(text, quantity, found, linked=linked)
         if draft is not None and (linked or not (asked or _is_open(text, quantity))):
             found.append(draft)
@@ -189,11 +195,11 @@ def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> list[Stat
 
 
 def _is_open(text: str, quantity: Quantity) -> bool:
-    """Whether a target, an expectation, a denial or a condition governs a number, or it is a spread."""
+    """Whether a target, an expectation, a denial or a condition governs a number."""
     start = max(0, quantity.start - 300)
     begins = max((match.end() for match in _CLAUSE.finditer(text, start, quantity.start)), default=start)
     clause = text[begins : quantity.start]
-    return bool(_SPREAD.search(clause) or _OPEN.search(clause) or _WOULD.match(text, quantity.end))
+    return bool(_OPEN.search(clause) or _WOULD.match(text, quantity.end))
 
 
 def _draft(text: str, quantity: Quantity, found: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
@@ -284,12 +290,7 @@ def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | No
     taken = "i" in quantity.unit and _TAKEN.search(near)  # binary units are those of allocators
     named = taken or _MEMORY.search(near) or (linked and quantity.unit.lower() != "g")
     used = _USED.search(text, max(0, start - 25), start + 1)
-    if (
-        not named
-        or _OUT_OF.search(text, max(0, start - 20), start)
-        or _OTHER_BYTES.search(near)
-        or (of_chip and not used)
-    ):
+    if not named or _OTHER_BYTES.search(near) or (of_chip and not used):
         return None
     return reading(text, quantity, "peak_reserved_bytes" if "reserved" in near else "peak_bytes", quantity.unit)
 

@@ -435,6 +435,12 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
         "Going back makes the step [1.25x longer](receipt:<b0>..<a0>).",
         "Throughput is [125 % of that without it](receipt:<a0>..<b0>).",
         "It never uses more than [0.7 GiB](receipt:<a0>) of memory.",
+        "Steps are [160 ms shorter](receipt:<a0>..<b0>).",
+        "It is a [20.0 % reduction in time](receipt:<a0>..<b0>).",
+        "A [20 %](receipt:<a0>..<b0>) drop in step time.",
+        "Mean step time: [0.80 s (std 1.48 ms)](receipt:<a0>).",
+        "Step time: [0.64 s vs 0.80 s](receipt:<a0>..<b0>).",
+        "It ran at [0.80 s/step on 8x H100](receipt:<a0>).",
     ],
 )
 def test_a_true_difference_is_not_refuted_however_it_is_said(
@@ -473,6 +479,24 @@ def test_a_false_difference_is_refuted_however_it_is_said(
 ) -> None:
     _, (result,) = world.lint(text, capsys=capsys)
     assert (result["state"], result["code"]) == ("refuted", "K103"), result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It brought [25 %](receipt:<a0>..<b0>).",
+        "Accuracy fell by [0.2 %](receipt:<a0>..<b0>).",
+        "Loading is [3x faster](receipt:<a0>..<b0>).",
+        "torch.compile takes [half as long](receipt:<a0>..<b0>).",
+        "The run took [99.0 min](receipt:<a0>) in total.",
+        "It uses [2 % less disk](receipt:<a0>..<b0>).",
+    ],
+)
+def test_a_number_of_which_no_word_says_what_it_is_of_is_unproven(
+    world: World, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, (result,) = world.lint(text, capsys=capsys)
+    assert (code, result["state"]) == (3, "unproven"), result
 
 
 def test_a_terminal_shows_states_in_color(
