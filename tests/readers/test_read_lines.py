@@ -6,8 +6,22 @@ import gzip
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from command_line import Shell
 from receipts.ingest.evidence import read
+from receipts.ingest.scan import scan
+
+HOSTILE = (
+    b"step: " + b"1" * (1 << 20),
+    b"{'loss': " * (1 << 17),
+    b"iteration 1/ 2 | " * (1 << 16),
+    b"completed step: 1, seconds: " * (1 << 15),
+    b"tps: 1,2" * (1 << 17),
+    b" " * (1 << 20) + b"step: 1",
+    (b"step: 1  loss: 2.5  grad_norm: 1.0  memory: 1.00GiB(1.0%)  tps: 1,000  tflops: 1.00  mfu: 1.00" + b"\n") * 9_000,
+    (b" iteration        1/  10 | elapsed time per iteration (ms): 1.0 | lm loss: 1.0 |" + b"\n") * 9_000,
+)
 
 
 def test_a_file_is_read_once_for_its_lines_and_its_digest(tmp_path: Path) -> None:
@@ -39,3 +53,14 @@ def test_lines_of_a_log_are_read_beside_what_libraries_print(shell: Shell) -> No
     receipt = outcome.json["receipt"]
     assert receipt["measurement"]["step_durations_seconds"][0] == 0.101
     assert receipt["run"]["outcome"] == "oom"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:16].decode())
+def test_hostile_lines_are_read(text: bytes) -> None:
+    lines = b"".join(
+        b"step: %d  loss: 2.5  grad_norm: 1.0  memory: 1.00GiB(1.0%%)  tps: 1,000  tflops: 1.00  mfu: 1.00%%\n" % n
+        for n in range(1, 2_000)
+    )
+    (first, *_) = [reading for reading in scan([lines, text, b"\n" * 100_000, lines]) if reading.source == "torchtitan"]
+    assert first.records >= 1_999
