@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
+from receipts.ingest import vocabulary
 from receipts.ingest.draft import RECEIPT, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import OPEN, fitting, parts, place
@@ -22,32 +23,6 @@ MAX_ENTRIES: Final = 10_000
 MAX_CAUSES: Final = 3
 MAX_READ: Final = 300
 MAX_NAME: Final = 200
-# What wrote the file, where a source's name is that of a file format or of a debug switch.
-_PRODUCERS: Final = {
-    "megatron": "Megatron-LM",
-    "megatron-bridge": "Megatron-Bridge",
-    "nemo": "NeMo",
-    "torchtitan": "torchtitan",
-    "deepspeed": "DeepSpeed",
-    "megatron-deepspeed": "Megatron-DeepSpeed",
-    "nanotron": "nanotron",
-    "hf-trainer": "transformers",
-    "composer": "Composer",
-    "maxtext": "MaxText",
-    "maxtext-metrics": "MaxText",
-    "te-debug": "Transformer Engine",
-    "torch-xla-metrics": "torch_xla",
-    "pt-xla-debug": "torch_xla",
-    "jax-compiles": "JAX",
-    "hlo": "XLA",
-    "stablehlo": "XLA",
-    "torch-profiler": "PyTorch",
-    "nsys": "Nsight Systems",
-    "jax-profiler": "JAX",
-    "dynamo": "PyTorch",
-    "nvidia-smi": "nvidia-smi",
-    "wandb": "Weights & Biases",
-}
 
 
 def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
@@ -114,7 +89,7 @@ def _entry(file: FileEvidence, reading: Reading, causes: Mapping[str, str]) -> d
     levels = [seen.level for seen in reading.seen if seen.leaf not in ("framework", "frameworks")]
     entry = {
         "kind": reading.source,
-        "producer": _PRODUCERS.get(reading.source),
+        "producer": vocabulary.source(reading.source).producer,
         "version": str(reading.version or "")[:500],
         "uri": file.name,
         "sha256": file.sha256,

@@ -15,6 +15,7 @@ from operator import mul
 from statistics import fmean, median
 from typing import Final
 
+from receipts.ingest import vocabulary
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import IntervalMeans, Reason
@@ -48,8 +49,6 @@ _RENAMED: Final = ("impossible", "stall", "skipped")
 _STATED: Final = "measurement.stated"
 _SAME_PEAK: Final = 0.005  # sources round a peak to three or four digits
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
-# Loops whose MFU is always by a formula of their own.
-_FORMULAS: Final[Mapping[str, str]] = {"torchtitan": "torchtitan"}
 # What never follows from durations and tokens; with steps kept, rates that do follow would be stated twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 # Digits beyond these are those of a division: a share of the number.
@@ -364,8 +363,8 @@ def _named(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
     The peak that somebody divided by follows from the TFLOP/s that are printed beside the MFU.
     """
     source = steps.track.reading.source
-    if source in _FORMULAS:
-        draft.fill(f"{_STATED}.formula", _FORMULAS[source], steps.where, SOURCE)
+    if formula := vocabulary.source(source).formula:
+        draft.fill(f"{_STATED}.formula", formula, steps.where, SOURCE)
     if all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
         return True
     shown = f"the printed MFU, {median(steps.known('mfu', rows)):.2%},"

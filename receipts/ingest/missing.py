@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from receipts.ingest import vocabulary
 from receipts.ingest.draft import LaneOptions, MissingLeaf, ReceiptDraft
 from receipts.receipt.document import UNFAILED
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
@@ -38,8 +39,7 @@ _APPLIED: Final = {
     "numerics.recompute": "numerics.recompute_applied",
     "path.intended.overlap": "path.witnessed.overlap",
 }
-_TPU: Final = ("maxtext", "torch-xla", "t5x", "jax")
-# By leaf; a framework's own way under its name.
+# By leaf: the general way, and that of programs of a compiler. A framework's own is a switch in its reader's folder.
 _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "run.started": {"": "--set run.started=2026-03-02T09:00:00Z"},
     "run.host": {"": "--set run.host=NAME"},
@@ -49,22 +49,9 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "batch.": {"": "add the part of the log with the configuration, or --set {path}=N"},
     "numerics.compute_dtype": {"": "add the part of the log with the configuration, or --set {path}=bf16"},
     "compile.posture": {"": "--set compile.posture=eager, regional, whole_graph, jit or xla_step"},
-    "measurement.step_durations_seconds": {
-        "": "log every step with its time",
-        "megatron-lm": "--log-interval 1",
-        "torchtitan": "--metrics.log_freq 1",
-        "maxtext": "log_period=1",
-        "hf-trainer": "--logging_steps 1, with include_num_input_tokens_seen",
-        "deepspeed": '"steps_per_print": 1, "wall_clock_breakdown": true',
-        "nanotron": "logging.iteration_step_info_interval: 1",
-    },
+    "measurement.step_durations_seconds": {"": "log every step with its time"},
     "measurement.window.start": {"": "--set measurement.window.start=N, the first step after warm-up"},
-    "memory.chips": {
-        "": "torch.cuda.max_memory_allocated() of every rank, or memory_stats() of every device",
-        "megatron-lm": "--log-memory-interval 100, from every rank",
-        "torchtitan": "the logs of all ranks (--log-rank, or the rank folders)",
-        "maxtext": "Memstats lines of every host",
-    },
+    "memory.chips": {"": "torch.cuda.max_memory_allocated() of every rank, or memory_stats() of every device"},
     "path.intended.sharding": {"": "--set path.intended.sharding=fsdp (dp where nothing is to be split)"},
     "compile.regions": {"": "--set compile.regions='[\"…\"]', the functions that are compiled"},
     "compile.cuda_graph_implementation": {"": "--set compile.cuda_graph_implementation=none, or what makes them"},
@@ -76,37 +63,24 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
     "path.witnessed.replicated": {"": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation"},
     "path.witnessed.framework": {"": "the training log itself"},
     "path.witnessed.runtime": {"": "a profile or a compiled program; it names its device"},
-    "path.witnessed.attention": {
-        "": "a profile of one step (torch.profiler, nsys)",
-        "megatron-lm": "NVTE_DEBUG=1 NVTE_DEBUG_LEVEL=2 in a twin run, or a profile of one step",
-        "maxtext": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
-        "torch-xla": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
-    },
+    "path.witnessed.attention": {"": "a profile of one step (torch.profiler, nsys)"},
     "path.witnessed.gemm": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.compute_dtype": {"": "a profile of one step", "xla": "XLA_FLAGS=--xla_dump_to=DIR"},
     "path.witnessed.sharding": {"": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation"},
     "path.witnessed.posture": {
         "": "a whole torch.profiler trace with the host's operators, and at least one step mark",
-        "torch-xla": "PT_XLA_DEBUG_LEVEL=2 over more than two steps",
         "xla": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
     },
     "path.witnessed.fallbacks": {
         "": "a whole torch.profiler trace of host and device, best with record_shapes=True",
-        "torch-xla": "torch_xla.debug.metrics.metrics_report() after warm-up and at the end",
         "xla": "the program after optimisation, or a profile of one step",
     },
-    "path.witnessed.host_transfers_per_step": {
-        "": "a profile of one step",
-        "maxtext": "XLA_FLAGS=--xla_dump_to=DIR, the program after optimisation",
-        "torch-xla": "torch_xla.debug.metrics.metrics_report() at the end",
-    },
+    "path.witnessed.host_transfers_per_step": {"": "a profile of one step"},
     "compile.compiles_after_warmup": {
         "": "TORCH_LOGS=recompiles",
         "xla": "JAX_LOG_COMPILES=1 JAX_EXPLAIN_CACHE_MISSES=1",
-        "torch-xla": "metrics_report() after warm-up and at the end",
     },
 }
-_SAME: Final = {"megatron-core": "megatron-lm", "megatron-bridge": "megatron-lm", "nemo": "megatron-lm"}
 
 
 def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf, ...]:
@@ -123,7 +97,7 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
         wanted += _required(draft, lane)
     if failed and draft.get("failure.phase") in BEFORE_STEPS:
         wanted = [path for path in wanted if not path.startswith(SEEN_IN_STEPS)]
-    if framework in _TPU and not failed:
+    if vocabulary.framework(framework).compiler and not failed:
         wanted.append("compile.compiles_after_warmup")
     return tuple(
         MissingLeaf(path, how_to_get(path, framework))
@@ -159,7 +133,6 @@ def how_to_get(path: str, framework: str = "") -> str:
     ways = _GET.get(path) or next(
         (ways for name, ways in _GET.items() if name[-1] == "." and path.startswith(name)), {}
     )
-    own = ways.get(_SAME.get(framework, framework))
-    if own is None and framework in _TPU:
-        own = ways.get("xla")
+    traits = vocabulary.framework(framework)
+    own = vocabulary.framework(traits.like or framework).switches.get(path) or ways.get(traits.compiler)
     return (own or ways.get("", "")).replace("{path}", path)

@@ -21,27 +21,9 @@ from receipts.receipt.route import ANYTHING, dtypes, parts
 
 WITNESS: Final = "path"
 LEVELS: Final = ("intent", "backend", "kernels")
-# The loop whose own lines a log holds: which framework hosted the run, where no reader says it in so many words.
-HOSTS: Final[Mapping[str, str]] = {
-    **{
-        name: name
-        for name in (
-            *("megatron-bridge", "nemo", "torchtitan", "deepspeed", "megatron-deepspeed", "nanotron", "maxtext"),
-            *("t5x", "llm.c", "modded-nanogpt", "hf-trainer"),
-        )
-    },
-    "megatron": "megatron-lm",
-    "maxtext-metrics": "maxtext",
-    **vocabulary.hosts(),
-}
 # They host a run alone; below a framework they are what it is built on, and FSDP2 is built on torch itself.
 LIBRARIES: Final = frozenset({"fsdp2", "jax", "torch", "pytorch"})
 _BELOW: Final[Mapping[str, frozenset[str]]] = {"fsdp2": frozenset({"torch", "pytorch"})}
-# Forms of a step's line that other loops print too, each with the libraries that its framework may run on.
-_TORCH: Final = LIBRARIES - {"jax"}
-_FORMS: Final = {"maxtext": frozenset({"jax"}), "llm.c": _TORCH, "modded-nanogpt": _TORCH}
-# Their loops read the last step's figures while the next one runs: what stops a step there is inside its program.
-_READ_BESIDE: Final = frozenset({"maxtext"})
 # Host reads a step: so few are no offence (R303), and so many are no final evaluation's.
 RARE: Final = 0.1
 OFTEN: Final = 0.5
@@ -75,7 +57,7 @@ def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOp
         if names.get(host, ("", ""))[1] != RECEIPT:
             if set(names) - LIBRARIES:
                 continue
-            if not _is_host(host, _FORMS.get(reading.source), names, lane):
+            if not _is_host(host, vocabulary.source(reading.source).libraries, names, lane):
                 text = f"step lines in the form of {host}, which other loops print too, show no framework"
                 draft.tell("note", text, Where(file.name))
                 continue
@@ -100,22 +82,22 @@ def _shown(reading: Reading) -> str | None:
     """
     timed = reading.source == "deepspeed" and reading.timings
     lines = len(reading.steps) or timed or (reading.source == "hf-trainer" and reading.diverged is not None)
-    return HOSTS.get(reading.source) if lines else None
+    return vocabulary.source(reading.source).host or None if lines else None
 
 
-def _is_host(host: str, libraries: frozenset[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:
+def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:
     """Whether the framework of a line's form hosted the run.
 
     It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
     """
     if libraries is None:
         return True
-    return set(names) <= libraries and (lane is None or not lane.frameworks or host in lane.frameworks)
+    return set(names) <= set(libraries) and (lane is None or not lane.frameworks or host in lane.frameworks)
 
 
 def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """Transfers to the host a step: the most that a file shows."""
-    if draft.get("path.witnessed.framework") in _READ_BESIDE:
+    if vocabulary.framework(draft.get("path.witnessed.framework") or "").reads_beside:
         _inside(draft, files)
         return
     totals = {source: reports for source, reports in reports_of(files).items() if reports[-1][0].reads is not None}
@@ -176,8 +158,6 @@ _HOST: Final = "path.witnessed.framework"
 _CONFIGURES: Final = ("parallelism.", "batch.", "numerics.", "model.")
 _GEMM, _DTYPE = "path.intended.gemm", "numerics.compute_dtype"
 _SHARDING: Final = "path.intended.sharding"
-# Their arrays are placed by annotation; elsewhere a degree of sharding names no partition of a compiler.
-_PLACED: Final = frozenset({"maxtext", "torch-xla", "jax"})
 
 
 def state_intent(
@@ -218,9 +198,10 @@ def _put_intended(draft: ReceiptDraft, path: str, value: Any, why: str, where: W
 
 def _intended_framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     configured = {
-        HOSTS[reading.source]: Where(file.name)
+        host: Where(file.name)
         for file, reading in readings(files)
-        if reading.source in HOSTS and any(path.startswith(_CONFIGURES) for path in reading.stated)
+        if (host := vocabulary.source(reading.source).host)
+        and any(path.startswith(_CONFIGURES) for path in reading.stated)
     }
     if len(configured) == 1:
         ((name, where),) = configured.items()
@@ -252,7 +233,7 @@ def _intended_gemm(draft: ReceiptDraft) -> None:
 def _intended_sharding(draft: ReceiptDraft) -> None:
     shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
-    if framework not in _PLACED or not isinstance(shard, int):
+    if not vocabulary.framework(framework or "").placed or not isinstance(shard, int):
         return
     where = draft.leaves["parallelism.shard"].where if "parallelism.shard" in draft.leaves else _LANE
     if shard > 1:

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import AwareDatetime, TypeAdapter
 
 from receipts.emit.rank_join import JOINS
+from receipts.ingest import vocabulary
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike, fitting, place
@@ -24,21 +25,7 @@ from receipts.ingest.reading import UNNAMED_FUNCTION, Reading
 from receipts.receipt.leaves import find_leaf
 
 INFERRED, NOTED, ASKED, PRINTED, RAN = range(5)
-# What is asked for, before the program runs; everything else is what the program says of itself.
-# A list of pins may be what was to be installed.
-_ASKED: Final = frozenset(
-    {
-        *("command-line", "launch", "launch-config", "config", "deepspeed-config", "wandb", "pip-freeze", "step-map"),
-        "mlperf-system",
-    }
-)
-# An environment report is of the host on which it was printed, at another time.
-_NOTES: Final = frozenset(
-    {
-        *("notes", "readme", "mlperf-platform"),
-        *("collect-env", "transformers-env", "ds-report", "unsloth-banner", "jax-environment"),
-    }
-)
+_STRENGTHS: Final = {"noted": NOTED, "asked": ASKED, "printed": PRINTED}
 # Stated by some reader for others to use, and no leaf of the receipt.
 READING_ONLY: Final = ("measurement.flops_per_step_per_chip", "measurement.target_tokens_per_step", "schema_version")
 # Lists of rows that a reader makes whole.
@@ -138,7 +125,7 @@ def _side_by_side(draft: ReceiptDraft, by_leaf: dict[str, list[Fact]]) -> None:
 
 
 def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
-    strength = NOTED if reading.source in _NOTES else ASKED if reading.source in _ASKED else PRINTED
+    strength = _STRENGTHS[vocabulary.source(reading.source).strength]
     for path, first in reading.stated.items():
         for claim in (first, *reading.others.get(path, ())):
             yield Fact(path, claim.value, strength, Where(file.name, claim.place), reading.source, claim.text)

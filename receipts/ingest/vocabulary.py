@@ -4,6 +4,8 @@
 ``configuration`` and ``arguments`` the names of its settings, and ``statements`` the lines that state one fact.
 ``record`` describes a line that needs no reader of its own. A table is the only place for a name. It lies in the folder
 of its producer below ``receipts/readers``, or, without a producer, in ``receipts/ingest/tables``.
+
+``sources.toml`` of a folder says of its sources and frameworks what the engine has to know, which names none of them.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.base.plugins import named_elsewhere
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 GROUP: Final = "receipts.readers"
+_TRAITS: Final = "sources.toml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,36 @@ class Label:
 
     field: str
     divisor: float = 1.0
+
+
+class SourceTraits(NamedTuple):
+    """What a source's readings are. ``producer`` wrote the file, where the source's name is that of a format.
+
+    ``strength`` is ``printed`` by a program of itself, ``asked`` of it before it ran, or ``noted`` by people. ``host``
+    is the framework whose loop its lines show; with ``libraries`` other loops that run on these print the form, too.
+    ``formula`` is behind its MFU.
+    """
+
+    producer: str = ""
+    strength: str = "printed"
+    host: str = ""
+    libraries: tuple[str, ...] | None = None
+    formula: str = ""
+
+
+class FrameworkTraits(NamedTuple):
+    """What a framework does, by the name that lanes have for it. ``like`` is the one whose switches it takes.
+
+    ``compiler`` makes its programs. ``placed``: arrays are placed by annotation; elsewhere a degree of sharding names
+    no partition of a compiler. ``reads_beside``: its loop reads the last step's figures while the next one runs, so
+    that what stops a step is inside its program. ``switches`` are what makes it print a leaf.
+    """
+
+    like: str = ""
+    compiler: str = ""
+    placed: bool = False
+    reads_beside: bool = False
+    switches: Mapping[str, str] = MappingProxyType({})
 
 
 @cache
@@ -60,13 +93,36 @@ def _places() -> Mapping[str, Traversable]:
     places: dict[str, Traversable] = {}
     for folder in (resources.files("receipts.ingest") / "tables", *map(resources.files, producers())):
         for place in folder.iterdir():
-            if not place.name.endswith(".toml"):
+            if not place.name.endswith(".toml") or place.name == _TRAITS:
                 continue
             name = place.name.removesuffix(".toml")
             if name in places:
                 raise ValueError(f"two tables are called {name}: {places[name]} and {place}")
             places[name] = place
     return MappingProxyType(places)
+
+
+@cache
+def _traits() -> tuple[Mapping[str, SourceTraits], Mapping[str, FrameworkTraits]]:
+    sources: dict[str, dict[str, Any]] = {name: {"host": host} for name, host in hosts().items()}
+    frameworks: dict[str, FrameworkTraits] = {}
+    for folder in (resources.files("receipts.ingest") / "tables", *map(resources.files, producers())):
+        if (place := folder / _TRAITS).is_file():
+            declared = tomllib.loads(place.read_text(encoding="utf-8"))
+            for name, entry in declared.get("sources", {}).items():
+                sources[name] = sources.get(name, {}) | entry
+            frameworks |= {name: FrameworkTraits(**entry) for name, entry in declared.get("frameworks", {}).items()}
+    return {name: SourceTraits(**entry) for name, entry in sources.items()}, frameworks
+
+
+def source(name: str) -> SourceTraits:
+    """The traits of a source."""
+    return _traits()[0].get(name, SourceTraits())
+
+
+def framework(name: str) -> FrameworkTraits:
+    """The traits of a framework."""
+    return _traits()[1].get(name, FrameworkTraits())
 
 
 @cache

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ingest_evidence import at, file, ingested, reading, stepping, told
+from ingest_evidence import at, file, ingested, reading, told
 from receipts.axes.lane import Coupling, Lane
 from receipts.ingest.assembly import Ingested, assemble
 from receipts.ingest.draft import Options
-from receipts.ingest.reading import Reading, Timing
+from receipts.ingest.reading import Reading
 
 LANE = Lane(
     name="mine",
@@ -45,11 +45,6 @@ def on(lane: Lane, *files: Any, **settings: Any) -> Ingested:
     return assemble(files, Options(lane.name, None, stated, (lane,)))
 
 
-def test_a_framework_that_printed_its_configuration_was_asked_for(tmp_path: Path) -> None:
-    found = ingested(file(tmp_path, reading("torchtitan", batch__micro_batch=2)))
-    assert at(found, "path.intended.framework") == "torchtitan"
-
-
 def test_a_framework_that_was_merely_seen_was_not_asked_for(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, seeing("deepspeed", framework="deepspeed")))
     assert at(found, "path.intended.framework") is None
@@ -80,15 +75,6 @@ def test_an_attention_that_is_left_to_the_framework_is_any(tmp_path: Path) -> No
     assert at(found, "path.intended.attention") == "auto"
 
 
-@pytest.mark.parametrize(("shard", "replicate", "sharding"), [(4, 1, "fsdp"), (1, 4, "dp"), (1, 1, None)])
-def test_arrays_that_a_compiler_places_are_asked_for_by_degrees(
-    tmp_path: Path, shard: int, replicate: int, sharding: str | None
-) -> None:
-    log = reading("maxtext", parallelism__shard=shard, parallelism__replicate=replicate)
-    log.see("framework", "maxtext", "backend")
-    assert at(on(FOLLOWING, file(tmp_path, log)), "path.intended.sharding") == sharding
-
-
 def test_degrees_of_torch_name_no_partition_of_a_compiler(tmp_path: Path) -> None:
     log = reading("torchtitan", parallelism__shard=8, parallelism__replicate=1)
     assert at(ingested(file(tmp_path, log)), "path.intended.sharding") is None
@@ -111,21 +97,6 @@ def test_a_lane_that_was_only_proposed_asks_for_nothing(tmp_path: Path) -> None:
     files = (file(tmp_path, seeing(framework="fsdp2", runtime="cuda")),)
     found = assemble(files, Options(lanes=(LANE,)))
     assert (at(found, "run.lane"), at(found, "path.intended")) == ("mine", None)
-
-
-def test_a_form_that_other_loops_print_names_no_framework_against_the_lane_or_another_source(tmp_path: Path) -> None:
-    steps = stepping([1.0] * 12, source="llm.c")
-    assert at(ingested(file(tmp_path, steps)), "path.witnessed.framework") == "llm.c"
-    own = replace(LANE, frameworks=("torch",))
-    assert at(on(own, file(tmp_path, steps)), "path.witnessed.framework") is None
-    assert at(on(own, file(tmp_path, steps, seeing(framework="torch"))), "path.witnessed.framework") == "torch"
-    assert at(ingested(file(tmp_path, steps, seeing(framework="jax"))), "path.witnessed.framework") == "jax"
-
-
-def test_lines_that_only_one_framework_prints_show_it_on_any_lane(tmp_path: Path) -> None:
-    own = replace(LANE, frameworks=("torch",))
-    for source, host in (("megatron", "megatron-lm"), ("torchtitan", "torchtitan"), ("deepspeed", "deepspeed")):
-        assert at(on(own, file(tmp_path, stepping([1.0] * 12, source=source))), "path.witnessed.framework") == host
 
 
 def test_a_library_is_no_host_of_another_frameworks_lane(tmp_path: Path) -> None:
@@ -180,13 +151,6 @@ def test_nanotrons_stamp_has_the_month_first(tmp_path: Path) -> None:
     assert at(ingested(file(tmp_path, log, text=text)), "run.started") == "2026-05-04T09:00:01Z"
     log.source = "deepspeed"
     assert at(ingested(file(tmp_path, log, text=text)), "run.started") != "2026-05-04T09:00:01Z"
-
-
-def test_timers_of_deepspeeds_engine_show_it_without_a_step_line(tmp_path: Path) -> None:
-    log = reading("deepspeed", batch__micro_batch=2)
-    assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") is None
-    log.timings["fwd_microstep"] = Timing(4, 0.5)
-    assert at(ingested(file(tmp_path, log)), "path.witnessed.framework") == "deepspeed"
 
 
 def test_a_library_without_a_type_agrees_with_the_type_that_was_asked_for(tmp_path: Path) -> None:

@@ -13,9 +13,7 @@ import pytest
 
 from ingest_evidence import at, file, ingested, reading, stepping, told
 from receipts.base.errors import InputError
-from receipts.ingest.assembly import assemble
 from receipts.ingest.clock import first_stamp, stamp
-from receipts.ingest.draft import Options
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import read_settings
 from receipts.ingest.reading import AllocationFailure, MemoryRow, Place, Reading, Remark, Report
@@ -453,29 +451,6 @@ LANES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("accelerator", "source", "lane"),
-    [
-        ("NVIDIA H200", "megatron", "one"),
-        ("TPU v6e", "megatron", "unlisted"),
-        ("NVIDIA H200", "nanotron", "unlisted"),
-    ],
-)
-def test_a_lane_is_proposed_for_framework_and_accelerator(
-    tmp_path: Path, accelerator: str, source: str, lane: str
-) -> None:
-    config = reading("x-config", hardware__accelerator=accelerator)
-    found = assemble([file(tmp_path, config, stepping([1.0], source))], Options(lanes=LANES))
-    assert at(found, "run.lane") == lane
-
-
-def test_what_the_lane_wants_witnessed_and_nobody_saw_is_missing(tmp_path: Path) -> None:
-    found = assemble([file(tmp_path, stepping([1.0]))], Options(lane="one", lanes=LANES))
-    wanted = {item.path: item.get for item in found.missing}
-    assert "NVTE_DEBUG" in wanted["path.witnessed.attention"]
-    assert "path.witnessed.gemm" in wanted
-
-
 def test_every_file_and_source_is_evidence_with_its_digest(tmp_path: Path) -> None:
     log = Reading("te-debug", records=4)
     log.see("attention", "te_fused", "backend", 7)
@@ -538,7 +513,7 @@ def test_names_that_are_no_text_cost_an_entry_its_counts_alone(tmp_path: Path) -
     odd.remark("note", "half a sign: \udc00")
     found = ingested(file(tmp_path, odd))
     (entry,) = at(found, "evidence")
-    assert set(entry) == {"kind", "producer", "sha256"}
+    assert set(entry) - {"producer"} == {"kind", "sha256"}
     assert "run.log: half a sign: ?" in found.tree["notes"]["ingest.remarks"]
 
 

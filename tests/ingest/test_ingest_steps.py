@@ -252,18 +252,6 @@ def test_a_rate_that_some_steps_lack_is_of_other_steps_than_the_receipt_has(tmp_
     assert at(found, "measurement.stated") is None
 
 
-def test_a_printed_mfu_stands_where_its_formula_and_denominator_are_known(tmp_path: Path) -> None:
-    peak = reading(
-        "torchtitan", measurement__stated__peak_flops_per_second=9.89e14, measurement__stated__peak_dtype="bf16"
-    )
-    found = ingested(file(tmp_path, peak, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
-    assert at(found, "measurement.stated.mfu") == 0.4
-    assert at(found, "measurement.stated.formula") == "torchtitan"
-    bare = ingested(file(tmp_path, stepping([1.0, 1.0], "torchtitan", mfu=0.4)))
-    assert at(bare, "measurement.stated.mfu") is None
-    assert "left out" in told(bare)
-
-
 @pytest.mark.parametrize(
     ("numbers", "steps"),
     [((1, 10, 20, 30), 30), ((10, 20, 30), 30), ((0, 10, 20), 21), ((1001, 1010, 1020), 20), ((9, 19, 29), 30)],
