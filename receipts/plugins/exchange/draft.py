@@ -324,8 +324,20 @@ def _note(draft: RowDraft, name: str, value: Any) -> None:
 _ANOTHER = re.compile(r"(?<=\d)\s\(\d+\)$")
 
 
-def spill(draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | None) -> list[str]:
-    """State what no entry names as keys of an open map, where the mapping asks for it; the paths that nothing reads."""
+# What a column of a page says that is a result and no setting.
+_RESULT = re.compile(
+    r"(?i)speed|through|tok|tps|wps|samples|images|mfu|hfu|flop|mem|gib|loss|time|latency|\bms\b|\bs\b|util|gain|ratio"
+    r"|improv|accura|score|perplex|%|percent|reduc|delta|diff|step|notes?\b|comment|remark|link|source|commit|date|status"
+)
+
+
+def spill(
+    draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | None, *, of_page: bool = False
+) -> list[str]:
+    """State what no entry names as keys of an open map, where the mapping asks for it; the paths that nothing reads.
+
+    A column ``of_page`` that is no result may be a setting: rows that differ in it are no repeats of one another.
+    """
     unnamed = []
     for path, value in _columns(row):
         if _within(path, named):
@@ -334,6 +346,8 @@ def spill(draft: RowDraft, row: TableRow, named: Collection[str], rest: Rest | N
         fits = len(path) <= MAX_KEY and len(text) <= MAX_KEY
         if rest is None or not _within(path, rest.from_) or not fits:
             unnamed.append(path)
+            if of_page and fits and not _RESULT.search(path):
+                draft.put(f"features.{path}", text)
         else:
             kept = value if isinstance(value, bool | int) else text
             draft.put(f"{rest.to}.{path}", float(value) if isinstance(value, float) else kept)

@@ -191,7 +191,8 @@ def import_rows(rows: Iterable[TableRow], mapping: Mapping) -> ImportedTable:
             refused.append(Refusal(row.where, (row.problem,)))
             continue
         draft = assemble(row, mapping)
-        unnamed.update(spill(draft, row, named, mapping.rest))
+        of_page = bool(mapping.notebook.requires)
+        unnamed.update(spill(draft, row, named, mapping.rest, of_page=of_page))
         unread.extend(Unread(row.where, to, text) for to, text in draft.unread)
         launch = draft.tree.get("run", {}).get("launch")
         if launch in launches:
