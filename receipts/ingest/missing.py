@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 from receipts.ingest import vocabulary
@@ -100,10 +101,21 @@ def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf,
     if vocabulary.framework(framework).compiler and not failed:
         wanted.append("compile.compiles_after_warmup")
     return tuple(
-        MissingLeaf(path, how_to_get(path, framework))
+        MissingLeaf(path, _of_rates(draft, path) or how_to_get(path, framework))
         for path in dict.fromkeys(wanted)
         if draft.get(path) is None and not draft.torn(path)
     )
+
+
+def _of_rates(draft: ReceiptDraft, path: str) -> str:
+    """What turns rates of every step into times: the tokens of a step. Empty where steps or rates lack."""
+    steps = draft.get("measurement.loss.steps") or ()
+    rates = any(draft.get(f"measurement.stated.{name}") for name in ("tokens_per_second", "tokens_per_second_per_chip"))
+    each = len(steps) > 1 and all(after - before == 1 for before, after in pairwise(steps))
+    if path != "measurement.step_durations_seconds" or not (each and rates):
+        return ""
+    lacks = [name for name in ("batch.global_batch", "batch.sequence_length", "hardware.chips") if not draft.get(name)]
+    return f"--set {'=N --set '.join(lacks)}=N: each step prints its tokens/s" if lacks else ""
 
 
 def _required(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 FILES_SHOWN = 40
+LACKS_SHOWN = 8
 VALUE = 44
 # Parts of other leaves, or the same in every receipt; `--json` has them.
 _PASSED = ("run.provenance", "measurement.loss.steps", "measurement.loss.values", "measurement.stated.statistic")
@@ -45,13 +46,16 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
         return Page("Ingest", answer, sections=sections_of(known, _remarks(remarks, passed_by, 0)))
     of_one = files[0].name if len(files) == 1 else folder
     leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))
-    lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in ingested.missing))
+    shown = sorted(ingested.missing, key=lambda item: not item.path.startswith("measurement."))[:LACKS_SHOWN]
+    more = tuple(_more(len(ingested.missing) - len(shown)))
+    lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in shown), more)
     sections = sections_of(
         known,
         Section("found", "Found", tables=(leaves,)),
         Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))),
-        Section("missing", "Not found", tables=(lacks,)),
+        # What decides stands before what merely lacks.
         _remarks(ingested.messages, passed_by, ingested.omitted),
+        Section("missing", "Not found", tables=(lacks,)),
     )
     apart, lacking = len(ingested.contradictions), len(ingested.missing)
     counts = ((len(ingested.leaves), "read"), (apart, "do not agree"), (lacking, "not found"))
