@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from receipts.plugins.lint.quantity import quantities, si
 from receipts.plugins.lint.statement import StatementDraft
 from receipts.receipt.accelerators import ACCELERATORS, Accelerator
 from receipts.stats.rounding import Interval
 
-_TIMES: Final = frozenset({"step_seconds", "wall_seconds", "compile_seconds", "latency_seconds"})
-_RATES: Final = frozenset({"tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"})
+_SPEEDS: Final = frozenset(
+    {"step_seconds", "wall_seconds", "tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"}
+)
 _PAIRED: Final = re.compile(r"\b(?:with|without|before|after|baseline|versus|vs|instead|was|now)\b", re.IGNORECASE)
 _TAIL: Final = re.compile(
     r"\s?(?:(?:faster|slower|quicker|higher|lower|less|more|speed-?\s?ups?|slow-?downs?|improvement|reduction|increase|gain|drop|savings?)"
@@ -36,117 +37,87 @@ _PEAK: Final = re.compile(
 _WIDE: Final = 1.02  # what a printed peak and rounding allow
 
 
+class _Pair(NamedTuple):
+    """Two numbers that a sentence sets against each other, earlier and later, and where they stand."""
+
+    a: Interval
+    b: Interval
+    metric: str
+    start: int
+    end: int
+
+
 def contradicted(drafts: Sequence[StatementDraft], text: str) -> list[StatementDraft]:
     """The statements of a sentence, of which a change says what the two numbers beside it give where it is another."""
     checked = list(drafts)
     shares = [item for item in drafts if item.kind == "ratio" and item.bound in ("", "about")]
     for share in shares if len(shares) <= 2 else ():
-        pairs = [
-            pair for pair in _pairs(drafts, text) if _comparable(pair[2], share.metric) and _beside(pair, share, text)
-        ]
-        if len(pairs) == 1 and (wrong := disagreement(pairs[0][0], pairs[0][1], share)):
+        pairs = [one for one in _pairs(drafts, text) if _alike(one.metric, share.metric) and _beside(one, share, text)]
+        if len(pairs) == 1 and (wrong := disagreement(pairs[0].a, pairs[0].b, share)):
             checked[drafts.index(share)] = replace(share, contradiction=wrong)
     return _share_of_peak(checked, text)
 
 
-def disagreement(a: StatementDraft, b: StatementDraft, share: StatementDraft) -> str:
-    """What two numbers give where no reading of a share or factor agrees with it; empty where one does.
-
-    The last of a draft's values counts for ``b``, the first for ``a``. A printed share may be cut off, not rounded.
-    """
-    low, high = Interval.around(a.values[0], a.halves[0]), Interval.around(b.values[-1], b.halves[-1])
-    if low.low <= 0 or high.low <= 0:
+def disagreement(a: Interval, b: Interval, share: StatementDraft) -> str:
+    """What two numbers give where no reading of a share or factor agrees with it; empty where one does."""
+    if a.low <= 0 or b.low <= 0 or len(share.values) != 1:
         return ""
-    ratio = high / low
-    size = Interval.around(abs(share.values[-1]), 2 * share.halves[-1]) * (0.01 if share.unit == "%" else 1.0)
-    ways = (ratio, 1.0 / ratio)
-    if share.unit == "%":
-        meant = [1.0 + size, size * -1.0 + 1.0, size]
-    else:
-        meant = [size]
-    if len(share.values) != 1 or any(one.meets(way) for one in meant for way in ways):
+    # A printed share may be cut off, not rounded.
+    size = Interval.around(abs(share.values[0]), 2 * share.halves[0]) * (0.01 if share.unit == "%" else 1.0)
+    meant = (1.0 + size, size * -1.0 + 1.0, size) if share.unit == "%" else (size,)
+    if any(one.meets(way) for one in meant for way in (b / a, a / b)):
         return ""
-    change = b.values[-1] / a.values[0]
-    return f"the two figures beside it give {change - 1:+.1%}, and {1 / change - 1:+.1%} the other way".replace(
-        "-", "−"
-    )
+    change = (b.low + b.high) / (a.low + a.high)
+    words = f"the two figures beside it give {change - 1:+.1%}, and {1 / change - 1:+.1%} the other way"
+    return words.replace("-", "−")
 
 
-def _pairs(drafts: Sequence[StatementDraft], text: str) -> list[tuple[StatementDraft, StatementDraft, str, int, int]]:
-    pairs = [
-        (item, item, item.metric, item.start, item.end)
-        for item in drafts
-        if item.kind == "change" and len(item.values) == 2
-    ]
-    readings = [item for item in drafts if item.kind == "reading" and len(item.values) == 1]
+def _pairs(drafts: Sequence[StatementDraft], text: str) -> list[_Pair]:
+    changes = [item for item in drafts if item.kind == "change" and len(item.values) == 2]
+    pairs = [_Pair(item.intervals[0], item.intervals[1], item.metric, item.start, item.end) for item in changes]
+    readings = _single(drafts)
     for first, second in pairwise(readings):
-        words = text[max(0, first.start - 40) : second.end + 20]
-        alone = sum(item.metric == first.metric for item in readings) == 2
-        if (
-            first.metric == second.metric
-            and alone
-            and len(_PAIRED.findall(words)) >= 2
-            and not first.bound == second.bound == "most"
-        ):
-            pairs.append(
-                (
-                    first,
-                    replace(second, values=tuple(value * _scale(second, first) for value in second.values)),
-                    first.metric,
-                    first.start,
-                    second.end,
-                )
-            )
+        alone = [item.metric for item in readings].count(first.metric) == 2 and first.metric == second.metric
+        words = _PAIRED.findall(text, max(0, first.start - 40), second.end + 20)
+        if alone and len(words) >= 2:
+            b = second.intervals[0] * ((si(second.unit) or 1.0) / (si(first.unit) or 1.0))
+            pairs.append(_Pair(first.intervals[0], b, first.metric, first.start, second.end))
     return pairs
 
 
-def _scale(item: StatementDraft, like: StatementDraft) -> float:
-    return (si(item.unit) or 1.0) / (si(like.unit) or 1.0)
+def _single(drafts: Sequence[StatementDraft], metric: str = "") -> list[StatementDraft]:
+    of = [item for item in drafts if item.kind == "reading" and len(item.values) == 1]
+    return [item for item in of if metric in ("", item.metric)]
 
 
-def _comparable(metric: str, other: str) -> bool:
-    speed = _TIMES | _RATES
-    return metric == other or (metric in speed and other in speed and "tokens_per_second" in (metric, other))
+def _alike(metric: str, other: str) -> bool:
+    return metric == other or ({metric, other} <= _SPEEDS and "tokens_per_second" in (metric, other))
 
 
-def _beside(pair: tuple[StatementDraft, StatementDraft, str, int, int], share: StatementDraft, text: str) -> bool:
+def _beside(pair: _Pair, share: StatementDraft, text: str) -> bool:
     """Whether a share closes what is said of a pair, or the pair stands in brackets behind it."""
-    _, _, _, start, end = pair
-    if end <= share.start:
-        between = text[end : share.start]
-        return (
-            len(between) < 60
-            and not any(sign.isdigit() for sign in between)
-            and ";" not in between
-            and bool(_TAIL.match(text, share.end))
-        )
-    between = text[share.end : start]
+    if pair.end <= share.start:
+        between = text[pair.end : share.start]
+        return re.fullmatch(r"[^\d;]{0,60}", between) is not None and _TAIL.match(text, share.end) is not None
     return (
-        share.end <= start
-        and "(" in between
-        and not any(sign in between for sign in ");,.0123456789")
-        and text[end : end + 1] == ")"
+        re.fullmatch(r"[^);,.\d]*\([^);,.\d]*", text[share.end : pair.start]) is not None
+        and text[pair.end :][:1] == ")"
     )
 
 
 def _share_of_peak(drafts: list[StatementDraft], text: str) -> list[StatementDraft]:
     """MFU beside FLOP/s of a chip and a peak of one sentence."""
-    peaks = list(_PEAK.finditer(text))
-    shares = [item for item in drafts if item.metric == "mfu" and item.kind == "reading" and len(item.values) == 1]
-    rates = [
-        item
-        for item in drafts
-        if item.metric == "tflops_per_second_per_chip" and item.kind == "reading" and len(item.values) == 1
-    ]
-    if not len(peaks) == len(shares) == len(rates) == 1:
-        return drafts
-    peak = next(quantities(peaks[0]["before"] or peaks[0]["after"]))
-    share, rate = shares[0], rates[0]
-    ratio = Interval.around(rate.values[0], rate.halves[0]) * (
-        (si(rate.unit) or 1e12) / (peak.values[0] * (si(peak.unit) or 1e12))
+    peaks, shares, rates = (
+        list(_PEAK.finditer(text)),
+        _single(drafts, "mfu"),
+        _single(drafts, "tflops_per_second_per_chip"),
     )
+    if not len(peaks) == len(shares) == len(rates) == 1 or shares[0].bound not in ("", "about"):
+        return drafts
+    peak, share, rate = next(quantities(peaks[0]["before"] or peaks[0]["after"])), shares[0], rates[0]
+    ratio = rate.intervals[0] * ((si(rate.unit) or 1e12) / (peak.values[0] * (si(peak.unit) or 1e12)))
     stated = Interval.around(share.values[0], 2 * share.halves[0]) * (0.01 if share.unit == "%" else 1.0)
-    if Interval(stated.low / _WIDE, stated.high * _WIDE).meets(ratio) or share.bound not in ("", "about"):
+    if Interval(stated.low / _WIDE, stated.high * _WIDE).meets(ratio):
         return drafts
     wrong = f"{rate.values[0]:,g} of {peak.values[0]:,g} {peak.unit} are {ratio.low:.1%}"
     return [replace(item, contradiction=wrong) if item is share else item for item in drafts]
@@ -180,23 +151,23 @@ def beyond_hardware(drafts: Sequence[StatementDraft], text: str) -> list[Stateme
 def _beyond(item: StatementDraft, chips: list[Accelerator], text: str) -> str:
     if item.kind == "ratio" or not item.values or item.direction in ("better", "worse"):
         return ""
-    value = max(value - half for value, half in zip(item.values, item.halves, strict=True))
+    value = max(one.low for one in item.intervals)
     if item.metric == "mfu" and item.unit in ("%", "") and value > (100.0 if item.unit == "%" else 1.0):
         return "an MFU above 100 % is not possible"
-    behind = text[item.end : item.end + 16]
-    if not chips or not (_EACH.search(item.unit + behind) or (item.metric != "peak_bytes" and _EACH.search(text))):
+    rate, size, behind = (
+        item.metric == "tflops_per_second_per_chip",
+        si(item.unit) or 1.0,
+        text[item.end : item.end + 16],
+    )
+    if item.metric not in ("tflops_per_second_per_chip", "peak_bytes") or not (
+        _EACH.search(item.unit + behind) or (rate and _EACH.search(text))
+    ):
         return ""
-    if item.metric == "tflops_per_second_per_chip":
-        peaks = [
-            max([*chip.dense_peak_flops_per_second.values(), *chip.sparse_peak_flops_per_second.values()], default=0.0)
-            for chip in chips
-        ]
-        if all(peaks) and value * (si(item.unit) or 1e12) > max(peaks) * _WIDE:
-            return f"no accelerator that is named here does more than {max(peaks) / 1e12:,g} TFLOP/s"
-    elif item.metric == "peak_bytes":
-        sizes = [chip.hbm_bytes for chip in chips]
-        if None not in sizes and value * (si(item.unit) or 1.0) > max(size for size in sizes if size) * _WIDE:
-            return (
-                f"no accelerator that is named here has more than {max(size for size in sizes if size) / 2**30:,g} GiB"
-            )
-    return ""
+    peaks = [
+        (*chip.dense_peak_flops_per_second.values(), *chip.sparse_peak_flops_per_second.values()) for chip in chips
+    ]
+    limits = [max(peak, default=0.0) for peak in peaks] if rate else [float(chip.hbm_bytes or 0) for chip in chips]
+    if not limits or not all(limits) or value * size <= max(limits) * _WIDE:
+        return ""
+    most = f"{max(limits) / 1e12:,g} TFLOP/s" if rate else f"{max(limits) / 2**30:,g} GiB"
+    return f"no accelerator that is named here has more than {most}"

@@ -33,10 +33,7 @@ def readings(statement: Statement) -> tuple[Interval, ...]:
     A bound opens the interval of a lone value: `under 2.6 s`, `at least 98k tok/s`.
     """
     factor = factor_of(statement)
-    interval = tuple(
-        Interval.around(value * factor, half * factor)
-        for value, half in zip(statement.values, statement.halves, strict=True)
-    )
+    interval = tuple(one * factor for one in statement.intervals)
     return tuple(_opened(one, statement.bound, 0.0) for one in interval) if len(interval) == 1 else interval
 
 
@@ -67,11 +64,8 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
 
     `24 % slower` is said of the rate as well as of the time: both are allowed. Without a direction so are both senses.
     """
-    low = min(value - half for value, half in zip(statement.values, statement.halves, strict=True))
-    high = max(value + half for value, half in zip(statement.values, statement.halves, strict=True))
-    stated = Interval(low, high)
-    text = statement.text
-    by_speed = _FASTER.search(text) is not None and not _AS_LONG.search(text)
+    stated = Interval(min(one.low for one in statement.intervals), max(one.high for one in statement.intervals))
+    by_speed = _FASTER.search(statement.text) is not None and not _AS_LONG.search(statement.text)
     if statement.unit == "%":
         bound = MIRRORED.get(statement.bound, statement.bound) if stated.high <= 0.0 else statement.bound
         size = _opened(magnitude(stated), bound, 0.0) * 0.01

@@ -9,13 +9,18 @@ from typing import Final
 
 from receipts.plugins.lint.arithmetic import chips_in
 from receipts.plugins.lint.markdown import Text, TextBlock, blocks
-from receipts.plugins.lint.prose import fit, sentences, statements
-from receipts.plugins.lint.quantity import si
+from receipts.plugins.lint.prose import sentences, statements
+from receipts.plugins.lint.quantity import quantities, si
 from receipts.plugins.lint.ranking import FIRST, RANKED, ranking_words
 from receipts.plugins.lint.statement import UNNAMED, NamedReceipt, PageRemark, Statement, StatementDraft
 from receipts.plugins.lint.table import column, in_row
 
 _FIGURE: Final = re.compile(r"[\s~≈]*(?:\d{3,}|\d+[.,]\d+)[kKM]?\s*")  # no `[1]` or `[run 12]`
+_FIT: Final = re.compile(
+    r"(?P<no>\b(?:not|n['’]t)\s(?:even\s)?(?:fit|OOM)\b|\bcannot\sfit\b|\bno\s(?:longer\sfits?|OOM)\b)|(?P<fits>\bfits?\b)"
+    r"|(?P<oom>\bOOM\w*\b|\bout[- ]of[- ]memory\b|\br[ua]n\w*\sout\sof\s\w+)",
+    re.IGNORECASE,
+)
 _DRAFTED: Final = tuple(one.name for one in fields(StatementDraft))
 
 
@@ -64,7 +69,7 @@ def _linked(
     if inside:
         return [replace(item, link=_own(item, inside, link)) if item in inside else item for item in found], None
     whole = StatementDraft(start, end, "reading", UNNAMED, (), "") if link.claim and end > start else None
-    draft = fit(text, start, end) or whole
+    draft = _fit(text, start, end) or whole
     if draft is not None:
         return sorted([*found, _Found(draft, cell, link)], key=lambda item: (item.cell, item.draft.start)), None
     free = [] if _FIGURE.fullmatch(text, start, end) else [item for item in found if item.link is None]
@@ -73,6 +78,19 @@ def _linked(
     if free:
         return [replace(item, link=link) if item in free else item for item in found], None
     return found, (f"{link.target} backs no number", "put the number with its unit into the link's text")
+
+
+def _fit(text: str, start: int, end: int) -> StatementDraft | None:
+    """What linked words say of a shape: that it fits, or runs out of memory; with its limit in bytes, or its number."""
+    words = text[start:end]
+    match = _FIT.search(words)
+    if match is None:
+        return None
+    good = match["fits"] is not None or (match["no"] is not None and "oom" in match[0].lower())
+    number = next((item for item in quantities(words) if item.dimension in ("bytes", "none")), None)
+    metric, unit = ("peak_bytes", number.unit) if number and number.unit else ("outcome", "")
+    values, halves = (number.values, number.halves) if number else ((), ())
+    return StatementDraft(start, end, "fit", metric, values, unit, "up" if good else "down", halves)
 
 
 def _own(item: _Found, inside: list[_Found], link: NamedReceipt) -> NamedReceipt:

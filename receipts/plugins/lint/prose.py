@@ -440,23 +440,3 @@ def _sibling(text: str, quantity: Quantity, found: list[StatementDraft]) -> Stat
     if last is None or not re.fullmatch(r"\s?(?:→|->|=>|to|vs\.?|and|from|was)\s?", text[last.end : quantity.start]):
         return None
     return stated(quantity, "reading", last.metric, last.unit) if last.kind == "reading" else None
-
-
-_FIT: Final = re.compile(
-    r"(?P<no>\b(?:not|n['’]t)\s(?:even\s)?(?:fit|OOM)\b|\bcannot\sfit\b|\bno\s(?:longer\sfits?|OOM)\b)|(?P<fits>\bfits?\b)"
-    r"|(?P<oom>\bOOM\w*\b|\bout[- ]of[- ]memory\b|\br[ua]n\w*\sout\sof\s\w+)",
-    re.IGNORECASE,
-)
-
-
-def fit(text: str, start: int, end: int) -> StatementDraft | None:
-    """What linked words say of a shape: that it fits, or runs out of memory; with its limit in bytes, or its number."""
-    words = text[start:end]
-    match = _FIT.search(words)
-    if match is None:
-        return None
-    good = match["fits"] is not None or (match["no"] is not None and "oom" in match[0].lower())
-    number = next((item for item in quantities(words) if item.dimension in ("bytes", "none")), None)
-    metric, unit = ("peak_bytes", number.unit) if number and number.unit else ("outcome", "")
-    values, halves = (number.values, number.halves) if number else ((), ())
-    return StatementDraft(start, end, "fit", metric, values, unit, "up" if good else "down", halves)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from receipts.stats.rounding import Interval
+
 Kind = Literal["reading", "change", "ratio", "fit"]
 # `better` and `worse` say of a rate that it rose, and of a time or of memory that it fell.
 Direction = Literal["up", "down", "better", "worse", "equal", "level", "none"]
@@ -54,6 +56,11 @@ class StatementDraft:
     halves: tuple[float, ...] = field(default=(), repr=False)
     bound: Bound = ""
     contradiction: str = ""
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """Each value with its rounding, in the printed unit."""
+        return tuple(Interval.around(*one) for one in zip(self.values, self.halves, strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,7 +167,7 @@ def _checked(found: list[tuple[int, StatementDraft]], text: str) -> list[tuple[i
         pair = [one for cell, one in found if cell == index and one.kind == "change"]
         before = [one for cell, one in found if cell < index and one.metric == draft.metric and one.kind == "reading"]
         pair = pair or (before if len(before) == 2 and place == len(found) - 1 else [])
-        if pair and (wrong := disagreement(pair[0], pair[-1], draft)):
+        if pair and (wrong := disagreement(pair[0].intervals[0], pair[-1].intervals[-1], draft)):
             drafts[place] = replace(draft, contradiction=wrong)
     drafts = beyond_hardware(drafts, text)
     return [(index, draft) for (index, _), draft in zip(found, drafts, strict=True)]
