@@ -24,12 +24,7 @@ STEPS: Final[dict[str, Any]] = {
     "seconds": "Float64",
     "steady": "boolean",
 }
-_DTYPES: Final = (
-    ({bool}, "boolean"),
-    ({int}, "Int64"),
-    ({int, float}, "Float64"),
-    ({datetime}, "datetime64[us, UTC]"),
-)
+_DTYPES: Final = (({bool}, "boolean"), ({int}, "Int64"), ({int, float}, "Float64"), ({datetime}, "datetime64[us, UTC]"))
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> pd.DataFrame:

@@ -74,7 +74,6 @@ class Param(NamedTuple):
     stored: bool = False  # given, it needs a store
     show_default: bool = False
     limits: tuple[int, int | None] | None = None  # of an integer on the command line; the schema bounds a request
-    choices: tuple[str, ...] = ()
 
 
 class Parameter(NamedTuple):

@@ -129,8 +129,8 @@ def _option(name: str, how: Param, default: Any, *, required: bool = False) -> c
     kind: click.ParamType[Any] | None = None
     if how.kind.path:
         kind = click.Path(exists=True, path_type=Path)
-    elif how.choices or "enum" in schema:
-        kind = click.Choice(how.choices or schema["enum"])
+    elif "enum" in schema:
+        kind = click.Choice(schema["enum"])
     elif schema["type"] == "integer":
         kind = click.IntRange(*how.limits) if how.limits is not None else click.INT
     usual = {} if required or how.many or default is None else {"default": default}

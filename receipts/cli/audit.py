@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from receipts.api.questions.check import evidence_list
 from receipts.base.errors import UsageError
 from receipts.base.units import amount, counted
 from receipts.cli import output
+from receipts.cli.asked import command
 from receipts.cli.session import Answer, Session, group, verb
-from receipts.publish.page import table_of
 
 if TYPE_CHECKING:
     from receipts.signing.key import PrivateKey
@@ -204,24 +205,7 @@ def evidence() -> None:
     """
 
 
-@verb("list", of=evidence)
-def list_(session: Session) -> Answer:
-    """List every kept file, and how many receipts name it.
-
-    Examples:
-      receipts evidence list
-    """
-    from receipts.store.evidence import kept_files
-    from receipts.workflows.collect import named_files
-
-    store = session.store
-    kept = kept_files(store.database.address)
-    files = kept.all() if kept is not None else []
-    named = named_files(store) if files else {}
-    rows = [{**item._asdict(), "receipts": named.get(item.digest, [])} for item in files]
-    cells = ((item.digest[:12], amount(item.size), str(len(named.get(item.digest, ())))) for item in files)
-    total = f"{counted(len(files), 'file')}, {amount(sum(item.size for item in files))}"
-    return Answer(rows, table_of("", "file | #size | #receipts", cells), notes=(total,))
+evidence.add_command(command(evidence_list))
 
 
 @verb("get", of=evidence)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from receipts.workflows.server import RemoteServer, ServerResponse
 
 NOTHING = "receipts-nothing"  # the header that says why there is no file
+MAX_NAME = 500  # characters
 PAGE = 1000  # rows of a list that are asked for at once
 
 
@@ -45,7 +46,7 @@ class _Call:
                 held = _list(given, item)
                 self.refused += [text for one in held if isinstance(one, ReceiptsError) for text in printed(one)]
                 whole = [one for one in held if not isinstance(one, ReceiptsError)]
-                sent = [one if isinstance(one, str) else {"document": one.raw.decode()} for one in whole]
+                sent = [one if isinstance(one, str) else _sent(one) for one in whole]
                 posts |= any(isinstance(one, dict) for one in sent)
                 if sent:
                     self.body[item.wire] = sent if item.how.many else sent[0]
@@ -64,6 +65,12 @@ class _Call:
         query = [item for item in self.query if item[0] != without] + list(more)
         body = json.dumps(self.body).encode() if self.method == "POST" else None
         return self.server.ask(self.method, self.path, query, body)
+
+
+def _sent(document: Any) -> dict[str, str]:
+    """A document as the server takes it, with the name that commands know it by."""
+    named = {"name": document.source} if 0 < len(document.source) <= MAX_NAME and document.source.isprintable() else {}
+    return {"document": document.raw.decode(), **named}
 
 
 def _list(given: Mapping[str, Any], item: Parameter) -> list[Any]:

@@ -93,18 +93,6 @@ class Progress:
             self._shown = 0.0
 
 
-def picture(path: str, svg: str | None, without: str = "") -> None:
-    """Write the SVG element of a page as a file; where there is none, say ``without``."""
-    from receipts.base import files
-    from receipts.publish.pictures.svg import standalone_svg
-
-    if svg is None:
-        note(f"{path} is not written: {without}")
-        return
-    files.write(path, f"{standalone_svg(svg)}\n", over=True)
-    note(f"wrote {path}")
-
-
 def refuse(error: ReceiptsError) -> None:
     """An error on standard error."""
     for text in printed(error):

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.api.answer import Answer as Answer
-from receipts.api.answer import Shown
 from receipts.api.question import texts
 from receipts.api.session import Session as Asking
-from receipts.base.errors import NoStore, NotFound, UsageError, every
+from receipts.base.errors import NoStore, UsageError
 from receipts.cli import output
 
 if TYPE_CHECKING:
@@ -235,41 +234,6 @@ def parsed_file(word: str) -> Parsed:
     return parse(from_stdin() if word == "-" else read(word))
 
 
-def fetch(session: Session, words: Sequence[str]) -> list[list[Parsed]]:
-    """The receipts that each word names: a file, an id or unique prefix, a label, ``label=glob``, or ``@pin``.
-
-    The store is opened only where some word is no file.
-    """
-    store = None if all(is_file(word) for word in words) else session.opened(looked_up=words)
-    return every(lambda word: [parsed_file(word)] if store is None or is_file(word) else named(store, word), words)
-
-
-def named(store: Store, word: str) -> list[Parsed]:
-    """The stored receipts that a word names, at least one."""
-    ids = store.resolve_all(word)
-    if not ids:
-        raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
-    return [store.parsed(item) for item in ids]
-
-
-def one(store: Store, word: str) -> Parsed:
-    """The receipt in a file, or the one that represents those that a word names in the store, of one configuration."""
-    return parsed_file(word) if is_file(word) else store.get(word, repeated=True)
-
-
-def two(store: Store, a: str, b: str) -> tuple[Parsed, Parsed]:
-    """Two receipts as `one` reads them. Raises with what is wrong with both."""
-    left, right = every(lambda word: one(store, word), (a, b))
-    return left, right
-
-
-def worst(statuses: Iterable[str]) -> int:
-    """The exit code of several verdicts, on receipts or claims: what does not hold before what nobody can say."""
-    known = set(statuses)
-    return 1 if known & {"invalid", "refuted"} else 3 if known - {"valid", "supported"} else 0
-
-
-Answered = TypeVar("Answered")
 Function = Callable[..., Answer | int]
 
 
@@ -311,17 +275,3 @@ def print_answer(session: Session, answer: Answer) -> int:
     for text in answer.notes if not session.as_json else ():
         output.note(text)
     return answer.exit_code
-
-
-def each(
-    session: Session, items: Iterable[Answered], data: Callable[[Answered], Any], shown: Callable[[Answered], Shown]
-) -> list[Answered]:
-    """Print every item when it is there, or with ``--json`` all of them as one list at the end; gives the items."""
-    known = []
-    for item in items:
-        known.append(item)
-        if not session.as_json:
-            sys.stdout.write(output.terminal().text(shown(item)))
-    if session.as_json:
-        output.as_json([data(item) for item in known])
-    return known

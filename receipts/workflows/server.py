@@ -26,7 +26,7 @@ from receipts.base.errors import (
 )
 from receipts.base.files import read_bounded
 from receipts.base.untrusted_text import parse_json
-from receipts.receipt import Document, parse
+from receipts.receipt import parse
 from receipts.receipt.load import Item, document
 from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit import Submission
@@ -197,8 +197,3 @@ class RemoteServer:
 
 def _wait(stated: str | None) -> float:
     return min(float(stated), LONGEST_WAIT) if stated and stated.isdigit() else 1.0
-
-
-def documented(words: Iterable[Document | str]) -> list[Any]:
-    """Sides of a comparison as the server takes them: words as they are, documents as texts. Raises InputError."""
-    return [item if isinstance(item, str) else {"document": parse(item).raw.decode()} for item in words]

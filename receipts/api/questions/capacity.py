@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 Candidates = Annotated[
     "Document | None",
-    Param(
-        Kind(document="lines"),
-        "Order the plans of a JSONL file, most likely to work first.",
-        ("--rank",),
-        "FILE",
-    ),
+    Param(Kind(document="lines"), "Order the plans of a JSONL file, most likely to work first.", ("--rank",), "FILE"),
 ]
 Planned = Annotated[Any, Param(PLAN, "The plan, or a receipt", metavar="PLAN|ID")]
 
@@ -153,8 +148,7 @@ def plan_of(session: Session, given: Any) -> Parsed:
 
 Other = Annotated[Any, Param(PLAN, "Another plan")]
 Against = Annotated[
-    Any,
-    Param(PLAN, "Show which part grows from RECEIPT to PLAN, beside measured peaks.", ("--against",), "RECEIPT"),
+    Any, Param(PLAN, "Show which part grows from RECEIPT to PLAN, beside measured peaks.", ("--against",), "RECEIPT")
 ]
 Calibrate = Annotated[
     bool,
@@ -166,8 +160,7 @@ Calibrate = Annotated[
     ),
 ]
 Compiled = Annotated[
-    bool,
-    Param(FLAG, "Compile the train step for TPU v6e and show the compiler's bytes.", ("--aot",), local=True),
+    bool, Param(FLAG, "Compile the train step for TPU v6e and show the compiler's bytes.", ("--aot",), local=True)
 ]
 
 
@@ -254,12 +247,12 @@ def fit(
 
 def _drawn(estimates: list[MemoryEstimate]) -> str:
     from receipts.publish.fit import picture
-    from receipts.publish.pictures.svg import standalone_svg
+    from receipts.publish.pictures.svg import svg_file
 
-    figure = picture(estimates)
-    if figure is None:
+    drawn = svg_file(picture(estimates))
+    if drawn is None:
         raise UsageError("--svg: too little is stated to draw; without --svg the call says what is missing")
-    return f"{standalone_svg(figure)}\n"
+    return drawn
 
 
 def _fit_code(estimates: list[MemoryEstimate], answer: Any) -> int:

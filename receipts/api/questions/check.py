@@ -1,4 +1,4 @@
-"""``check`` and ``verify``: what the rules say of receipts, and whether their evidence still says the same."""
+"""``check``, ``verify`` and ``evidence list``: what the rules say of receipts, and what their evidence still says."""
 
 from __future__ import annotations
 
@@ -35,11 +35,7 @@ WITNESSES = Witnesses.__metadata__[0]._replace(help="A launch that witnesses one
     },
 )
 def check(
-    session: Session,
-    receipts: Checked,
-    *,
-    witnesses: Annotated[Any, WITNESSES] = (),
-    grade: AtLeast = "typed",
+    session: Session, receipts: Checked, *, witnesses: Annotated[Any, WITNESSES] = (), grade: AtLeast = "typed"
 ) -> Answers:
     """Check receipts against the rules of their lanes, and store nothing.
 
@@ -143,8 +139,7 @@ Verifying = Annotated[
     Any, Param(Kind(document="receipt", gather=list), "A receipt", metavar="ID|FILE…", many=True, wire="receipt")
 ]
 Evidence = Annotated[
-    "Path | None",
-    Param(Kind(path=True), "Files to read.", ("--evidence",), "FILE|FOLDER", local=True),
+    "Path | None", Param(Kind(path=True), "Files to read.", ("--evidence",), "FILE|FOLDER", local=True)
 ]
 Every = Annotated[bool, Param(FLAG, "Every receipt of the store.", ("--all",), wire="all")]
 Jobs = Annotated[
@@ -216,3 +211,26 @@ def _chosen(
     for given in receipts:
         for item in session.groups([given])[0]:
             yield verify(item, session.rulebook.lanes.of(item.receipt.run.lane), files, kept)
+
+
+@question("evidence list", path="/v1/evidence", costly=True, forms=("csv",))
+def evidence_list(session: Session) -> Answer:
+    """List every kept file, and how many receipts name it.
+
+    Examples:
+      receipts evidence list
+    """
+    from receipts.api.answer import Answer
+    from receipts.base.units import amount, counted
+    from receipts.publish.page import table_of
+    from receipts.store.evidence import kept_files
+    from receipts.workflows.collect import named_files
+
+    store = session.store
+    kept = kept_files(store.database.address)
+    files = kept.all() if kept is not None else []
+    named = named_files(store) if files else {}
+    rows = [{**item._asdict(), "receipts": named.get(item.digest, [])} for item in files]
+    cells = ((item.digest[:12], amount(item.size), str(len(named.get(item.digest, ())))) for item in files)
+    total = f"{counted(len(files), 'file')}, {amount(sum(item.size for item in files))}"
+    return Answer(rows, table_of("", "file | #size | #receipts", cells), notes=(total,), rows=rows)

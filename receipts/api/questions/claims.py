@@ -239,10 +239,7 @@ Places = Annotated[
 
 @question("impact", costly=True)
 def impact(
-    session: Session,
-    receipt: Annotated[Any, Param(RECEIPT, "The receipt", metavar="ID")],
-    *,
-    places: Places = (),
+    session: Session, receipt: Annotated[Any, Param(RECEIPT, "The receipt", metavar="ID")], *, places: Places = ()
 ) -> Answer:
     """List the claims and documents that depend on a receipt. They go stale with the receipt.
 

@@ -41,18 +41,10 @@ SideB = Annotated[
 Witnesses = Annotated[
     Any,
     Param(
-        RECEIPT,
-        "A launch that shows the path of one of A or B.",
-        ("--witness",),
-        "FILE|ID",
-        many=True,
-        wire="witness",
+        RECEIPT, "A launch that shows the path of one of A or B.", ("--witness",), "FILE|ID", many=True, wire="witness"
     ),
 ]
-AtLeast = Annotated[
-    "Grade",
-    Param(choice(*GRADES), "Ask every receipt for at least this grade (R316).", ("--grade",)),
-]
+AtLeast = Annotated["Grade", Param(choice(*GRADES), "Ask every receipt for at least this grade (R316).", ("--grade",))]
 Joined = Annotated[
     "Join", Param(choice("session", "only", "all"), "Which stored launches join those named", command=False)
 ]
@@ -105,9 +97,7 @@ SIDES = Spelled(
     costly=True,
     alone=lambda documents, named: documents <= 2 or not named,
     forms=("line", "csv"),
-    views={
-        "verbose": Param(FLAG, "Show all: settings that are held, warnings, memory.", ("--verbose", "-v")),
-    },
+    views={"verbose": Param(FLAG, "Show all: settings that are held, warnings, memory.", ("--verbose", "-v"))},
     files={
         "junit": File(
             ("--junit",), "application/xml", "With --require: also write the answer as a JUnit report.", silent=True

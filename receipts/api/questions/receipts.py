@@ -35,8 +35,7 @@ Conditions = Annotated[
     ),
 ]
 Limit = Annotated[
-    int,
-    Param(integer(1), "Print at most this many rows; 0 for all.", ("--limit", "-n"), show_default=True),
+    int, Param(integer(1), "Print at most this many rows; 0 for all.", ("--limit", "-n"), show_default=True)
 ]
 Superseded = Annotated[bool, Param(FLAG, "Also show superseded and retracted receipts.", ("--all", "-a"))]
 Ordered = Annotated[
@@ -85,13 +84,7 @@ def list_receipts(
     from receipts.api.listing import listed
 
     return listed(
-        session,
-        conditions,
-        limit=limit,
-        order=order,
-        superseded=superseded,
-        deciding=deciding,
-        cursor=cursor,
+        session, conditions, limit=limit, order=order, superseded=superseded, deciding=deciding, cursor=cursor
     )
 
 
@@ -193,12 +186,11 @@ def chips(session: Session, a: Before, b: After_ = None, *, phase: Phase = None,
     from receipts.api.session import documents
     from receipts.base.errors import UsageError
     from receipts.publish.chip_map import ChipMap, changed, one
-    from receipts.publish.pictures.svg import standalone_svg
+    from receipts.publish.pictures.svg import svg_file
 
     def answer(item: ChipMap) -> Answer:
         def drawn() -> str | None:
-            svg = item.page.sections[0].figures[0].draw("chips") if item.heat is not None else None
-            return f"{standalone_svg(svg)}\n" if svg is not None else None
+            return svg_file(item.page.sections[0].figures[0].draw("chips") if item.heat is not None else None)
 
         return Answer(item.data, item.page, 0 if item.known else 3, files={"svg": drawn})
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
+from receipts.api.question import TEXT, Parameter, Question, every, read_value
 from receipts.api.question import Param as How
-from receipts.api.question import Parameter, Question, every, read_value
 from receipts.base.errors import InputError, NothingToWrite, Problem, UsageError
 from receipts.base.untrusted_text import parse_json
 from receipts.plugins.serve.operation import CODE, FLAG, FORMS, MEDIA, WORD, Body, Call, Operation, Param, Reply
@@ -25,7 +25,10 @@ MAX_NOTES: Final = 4000  # characters of a header
 DOCUMENT: Final = {
     "type": "object",
     "required": ["document"],
-    "properties": {"document": {"type": ["string", "object"], "description": "The text of the document"}},
+    "properties": {
+        "document": {"type": ["string", "object"], "description": "The text of the document"},
+        "name": {**TEXT, "description": "What errors and commands call it"},
+    },
     "additionalProperties": False,
 }
 UPLOADS: Final = ("claims", "lines")  # documents that no word names
@@ -142,8 +145,9 @@ def _read(name: str, value: Any, item: Parameter, problems: list[Problem]) -> It
         at = f"{name}.{number}" if item.how.many else name
         if isinstance(one, str) and item.how.kind.document not in UPLOADS and _is_word(one):
             yield one
-        elif isinstance(one, dict) and set(one) == {"document"} and isinstance(one["document"], str | dict):
-            yield _document(one["document"], f"{name}[{number}]" if item.how.many else name, item.how.kind.document)
+        elif _is_document(one):
+            source = one.get("name") or (f"{name}[{number}]" if item.how.many else name)
+            yield _document(one["document"], source, item.how.kind.document)
         else:
             problems.append(Problem(at, 'write a word that names a receipt, or {"document": "…"}'))
 
@@ -152,9 +156,18 @@ def received(value: Any, name: str, kind: str) -> Any:
     """A word, or the document that was sent in its place. Raises UsageError and InputError."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, Mapping) or set(value) != {"document"} or not isinstance(value["document"], str | dict):
+    if not _is_document(value):
         raise UsageError(f'{name}: write a word that names a receipt, or {{"document": …}}')
-    return _document(value["document"], name, kind)
+    return _document(value["document"], value.get("name") or name, kind)
+
+
+def _is_document(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and {"document"} <= set(value) <= {"document", "name"}
+        and isinstance(value["document"], str | dict)
+        and ("name" not in value or (isinstance(value["name"], str) and _is_word(value["name"])))
+    )
 
 
 def _is_word(text: str) -> bool:

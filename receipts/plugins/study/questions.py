@@ -76,16 +76,12 @@ def bridge(
     from receipts.api.answer import Answer
     from receipts.plugins.study.bridge import bridge, bridge_as_data, bridge_as_dot
     from receipts.plugins.study.bridge_page import bridge_page, bridge_picture
-    from receipts.publish.pictures.svg import standalone_svg
+    from receipts.publish.pictures.svg import svg_file
 
     store = session.store
     sides = session.two(a, b)
     bridged = bridge(store, *sides, session.rulebook, metric=metric, most=most, progress=session.advance)
     plans = _missing_plans(bridged)
-
-    def drawn() -> str | None:
-        svg = bridge_picture(bridged)
-        return f"{standalone_svg(svg)}\n" if svg is not None else None
 
     def shown(written: str | None = None) -> Any:
         return bridge_page(bridged, placed(written) if written is not None else None)
@@ -101,7 +97,11 @@ def bridge(
         () if bridged.indexed else (NOT_INDEXED,),
         rows=data["chains"][0] if data["chains"] else [],
         placed=lambda folder: {"plans": placed(folder)},
-        files={"plan": lambda: plans or None, "svg": drawn, "dot": lambda: bridge_as_dot(bridged)},
+        files={
+            "plan": lambda: plans or None,
+            "svg": lambda: svg_file(bridge_picture(bridged)),
+            "dot": lambda: bridge_as_dot(bridged),
+        },
     )
 
 
@@ -122,8 +122,7 @@ def sweep(
     *,
     vary: Annotated[str, Param(WORD, "The axes of the grid, outermost first.", ("--vary", "-v"), "AXIS[,AXIS]")],
     base: Annotated[
-        Any,
-        Param(RECEIPT, "The cell that the others are judged against.  [default: the first]", ("--base",), "ID"),
+        Any, Param(RECEIPT, "The cell that the others are judged against.  [default: the first]", ("--base",), "ID")
     ] = None,
     metric: Metric = "tokens_per_second",
     waivers: Waivers = MappingProxyType({}),

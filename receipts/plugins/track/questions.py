@@ -59,7 +59,7 @@ def history(
     from receipts.base.environment import extra
     from receipts.plugins.track.line import history_of
     from receipts.plugins.track.pages import history_page, history_picture
-    from receipts.publish.pictures.svg import standalone_svg
+    from receipts.publish.pictures.svg import svg_file
     from receipts.store.query.terms import path_of
 
     if (receipt is None) == (lane is None):
@@ -79,10 +79,6 @@ def history(
     values = [_value(store, point.id, axis) for point in line.points] if axis else []
     name = like.receipt.run.label or like.id[:12]
 
-    def drawn() -> str | None:
-        svg = history_picture(line, name)
-        return f"{standalone_svg(svg)}\n" if svg is not None else None
-
     own = {"axis": dict(zip((point.id for point in line.points), values, strict=True))} if axis else {}
     data = history_as_data(line) | own
     return Answer(
@@ -90,7 +86,7 @@ def history(
         lambda: history_page(line, name, values, axis or ""),
         0 if len(line.points) > 1 else 3,
         rows=data["launches"],
-        files={"svg": drawn},
+        files={"svg": lambda: svg_file(history_picture(line, name))},
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -63,6 +64,15 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         case(A, B, "--require", "not-slower=2%", a=[A], b=[B], require="not-slower=2%"),
         case(A, B, "--grade", "evidenced", "--pool", a=[A], b=[B], grade="evidenced", join="all"),
         case(A, B, "--waive", 'batch.micro_batch="why"', a=[A], b=[B], waivers={"batch.micro_batch": "why"}),
+        case(
+            *("a.json", "b.json", "--also-a", "c.json", "--also-b", "d.json"),
+            a=["a.json", "c.json"],
+            b=["b.json", "d.json"],
+            files={
+                name: EVERY[at].raw.decode()
+                for name, at in (("a.json", 0), ("b.json", 4), ("c.json", 1), ("d.json", 5))
+            },
+        ),
         case("nobody", B, a=["nobody"], b=[B]),
         case(A, B, "--study", "none", a=[A], b=[B], study="none"),
     ),
@@ -94,6 +104,7 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         case("nobody", A, receipts=["nobody", A]),
     ),
     "verify": (case(A, "small decoder", receipts=[A, "small decoder"]), case("--all", every=True), case()),
+    "evidence list": (case(),),
     "preflight": (
         case(A, plan=A),
         case("b.json", plan="b.json", files=RAW),
@@ -168,7 +179,7 @@ class Surfaces:
         """The values, each word that stands for a document replaced by what is read of it."""
 
         def one(item: Any) -> Any:
-            return read(self.case.files[item]) if isinstance(item, str) and item in self.case.files else item
+            return read(item) if isinstance(item, str) and item in self.case.files else item
 
         known = {item.name: item for item in self.question.parameters}
         return {
@@ -178,11 +189,15 @@ class Surfaces:
             for name, value in self.sent.items()
         }
 
+    def sent_as(self, name: str) -> dict[str, str]:
+        """A file as a request or a tool gives it."""
+        return {"document": self.case.files[name], "name": name}
+
     def python(self) -> tuple[str, int]:
         """The JSON of Python and its exit code; the error's text and 2 where it raises."""
         with receipts.open(self.server.opened.url) as store:
             try:
-                answer = self.question.__get__(store)(**self._documents(lambda text: text.encode()))
+                answer = self.question.__get__(store)(**self._documents(Path))
                 return answer.to_json() + "\n", answer.exit_code
             except ReceiptsError as error:
                 return str(error), error.exit_code
@@ -193,7 +208,7 @@ class Surfaces:
         for item in self.question.parameters:
             if item.name not in self.sent:
                 continue
-            value = self._documents(lambda text: {"document": text})[item.name]
+            value = self._documents(self.sent_as)[item.name]
             if item.how.kind.document:
                 body[item.wire] = value
                 if isinstance(value, str):
@@ -229,7 +244,7 @@ class Surfaces:
     def tool(self) -> dict[str, Any]:
         """What the agent's tool answers."""
         ask = _tool(self.question, self.server.store)
-        values = self._documents(lambda text: {"document": text})
+        values = self._documents(self.sent_as)
         by_name = {item.name: item for item in self.question.parameters}
 
         def written(name: str, value: Any) -> Any:
