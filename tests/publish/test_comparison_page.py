@@ -170,7 +170,7 @@ def test_the_two_values_beside_a_change_divide_to_it_to_the_last_digit_shown(she
     assert len(compared) >= 2
     for _, a, b, change, *_ in compared:
         first, second = (float(text.replace(",", "")) for text in (a, b))
-        assert f"{(second / first - 1) * 100:+.2f} %" == change
+        assert f"{(second / first - 1) * 100:+.2f} %" == change.replace("−", "-")
     result = shell("compare", "label=base-*", "label=cand-*", "--json").json["results"][0]
     assert result["b"]["value"] / result["a"]["value"] == pytest.approx(result["effect"]["ratio"])
     assert result["middle_b"] / result["middle_a"] != pytest.approx(result["effect"]["ratio"], rel=1e-4)

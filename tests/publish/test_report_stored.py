@@ -307,7 +307,7 @@ def test_configurations_beyond_the_cap_are_counted(tmp_path: Path, monkeypatch: 
     store = week.fill(tmp_path / "store.sqlite", week.everything())
     whole = told(store).lanes[0]
     assert whole.uncompared == 0
-    monkeypatch.setattr("receipts.questions.week.pairs.LOOKED_AT", 2)
+    monkeypatch.setattr("receipts.questions.week.pairs.MAX_CONFIGURATIONS", 2)
     cut = told(store).lanes[0]
     assert (cut.configurations, cut.uncompared) == (whole.configurations, whole.configurations - 2)
     # What moved the frontier is looked at before all else.

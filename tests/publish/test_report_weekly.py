@@ -21,7 +21,7 @@ from receipts.questions.week import failures
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.failures import offenses
 from receipts.questions.week.interval import Week, asked, moment
-from receipts.questions.week.links import NEAREST, ComparedPair, Configurations, Links, Neighbours
+from receipts.questions.week.links import MAX_NEAREST, ComparedPair, Configurations, Links, Neighbours
 from receipts.questions.week.pairs import _judged
 from receipts.questions.week.reader import ReportReader
 from receipts.questions.week.ref import Cut, refs_in
@@ -366,8 +366,8 @@ def test_neighbours_are_earlier_rows_and_never_more_than_the_nearest(store: Stor
     ]
     near = Neighbours(rows)
     found = near.before(rows[2000])
-    assert len(found) == NEAREST
-    assert [other.seq for other in found] == list(range(1999, 1999 - NEAREST, -1))
+    assert len(found) == MAX_NEAREST
+    assert [other.seq for other in found] == list(range(1999, 1999 - MAX_NEAREST, -1))
 
 
 def test_what_a_list_leaves_out_is_counted(data: WeekData) -> None:

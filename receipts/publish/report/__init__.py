@@ -1,5 +1,5 @@
-"""Reports: what the questions answer about a stretch of time, gathered as values and rendered as pages.
+"""The pages of reports: values of `receipts.questions.week` as sections, tables and pictures. Nothing is computed here.
 
-`collect` reads the store and gives a `WeekData`; `pair` and `claim` give the values of one comparison and one claim.
-`render` and its like make files of them, `parquet` of what they were computed from.
+`template` reads what the templates of ``reports/`` say, `render` makes files of a page, and `basis` writes as Parquet
+what a report was computed from.
 """

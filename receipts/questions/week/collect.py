@@ -179,10 +179,10 @@ def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[He
 
 
 SCHEMA = "1.0"
-MOST_RESULTS = 24
-MOST_PAIRS = 12
-MOST_ACCEPTED = 24
-MOST_CHIPS = 12
+MAX_RESULTS = 24
+MAX_PAIRS = 12
+MAX_ACCEPTED = 24
+MAX_CHIPS = 12
 AT_ONCE = 500
 
 
@@ -218,7 +218,7 @@ def _collected(
     paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
     names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
     weeks = tuple(_lane(_LaneSources(reader, rows, items, best, links, paired), name) for name in names)
-    tightest = headroom(reader, items, MOST_CHIPS)
+    tightest = headroom(reader, items, MAX_CHIPS)
     end = min(as_of + timedelta(microseconds=1), week.until)
     gathered = gather(reader, (week.since, end), lanes, weeks, items)
     data = WeekData(
@@ -297,10 +297,10 @@ def _lane(of: _LaneSources, name: str) -> LaneWeek:
     items = [item for item in of.items if item.entry.lane == name]
     held = {one.now.item.entry.id: one for one in of.best.by_lane.get(name, ())}
     judged = of.pairs.by_lane.get(name, [])
-    best = chosen([one.now.item for one in held.values()], MOST_RESULTS, reader.since)
+    best = chosen([one.now.item for one in held.values()], MAX_RESULTS, reader.since)
     faster = {one.peak.item.entry.id: one.peak for one in held.values() if one.peak}
-    peaks = chosen([one.item for one in faster.values()], MOST_RESULTS, reader.since)
-    reported = chosen(stated(items), MOST_RESULTS, reader.since)
+    peaks = chosen([one.item for one in faster.values()], MAX_RESULTS, reader.since)
+    reported = chosen(stated(items), MAX_RESULTS, reader.since)
     return LaneWeek(
         name=name,
         title=lane.title,
@@ -314,10 +314,10 @@ def _lane(of: _LaneSources, name: str) -> LaneWeek:
         left_out=tuple(sorted(of.best.left_out.get(name, {}).items())),
         targets=tuple(target.name for target in lane.targets),
         stated=reported.map(lambda item: result(item, reader.since)),
-        accepted=ended(judged, "accepted", MOST_ACCEPTED),
-        inconclusive=ended(judged, "inconclusive", MOST_PAIRS),
+        accepted=ended(judged, "accepted", MAX_ACCEPTED),
+        inconclusive=ended(judged, "inconclusive", MAX_PAIRS),
         waiting=waiting(judged),
-        refused=ended(judged, "rejected", MOST_PAIRS),
+        refused=ended(judged, "rejected", MAX_PAIRS),
         refusals=refusals(judged, reader.rulebook.rules),
         configurations=of.pairs.ran.get(name, 0),
         uncompared=of.pairs.left_out.get(name, 0),

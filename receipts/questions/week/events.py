@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from receipts.store.decisions import Incident, IntervalEvents, StatusVerdict
 
 
-MOST_JUDGED = 200
+MAX_JUDGED = 200
 MAX_CLAIMS = 40
-MOST_DOCUMENTS = 8
-MOST_REASONS = 3
-MOST_RECEIPTS = 6
+MAX_DOCUMENTS = 8
+MAX_REASONS = 3
+MAX_RECEIPTS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def judge_all(
     replaced = {item.id: item for item in events.replaced}
     kept = [item for item in store.published.claims(standing=False) if item.superseded is None or item.id in replaced]
     kept = [item for item in kept if item.at < until]
-    recent = kept[::-1][:MOST_JUDGED]
+    recent = kept[::-1][:MAX_JUDGED]
     floors: Floors = {}
     judged: list[tuple[StoredClaim, tuple[str, ...], ClaimVerdict]] = []
     for item in recent:
@@ -173,8 +173,8 @@ def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, abo
         waits=waits(verdict, about.rules),
         target=verdict.target,
         reasons=tuple(_reasons(verdict, about.rules)),
-        receipts=cut((about.refs[name] for name in ids if name in about.refs), MOST_RECEIPTS),
-        documents=cut(documents, MOST_DOCUMENTS),
+        receipts=cut((about.refs[name] for name in ids if name in about.refs), MAX_RECEIPTS),
+        documents=cut(documents, MAX_DOCUMENTS),
     )
 
 
@@ -189,7 +189,7 @@ def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:
         reasons += [Why(item.code, item.name, item.found) for item in refusals(verdict.comparison, rules)]
     if verdict.assessment.state != "holds":
         reasons.append(Why("", "", verdict.assessment.why))
-    yield from list(dict.fromkeys(reasons))[:MOST_REASONS]
+    yield from list(dict.fromkeys(reasons))[:MAX_REASONS]
 
 
 def claims(judged: JudgedClaims) -> Claims:

@@ -2,7 +2,7 @@
 
 The axis index tells which configuration a receipt ran, and which others may be one axis away. Where it has none, a
 neighbor is an earlier launch of the lane and kind that shares a context, a model's name or a label up to the first
-digit, among the last `RECENT` launches before the interval and those in it, each asked for its newest `WINDOW`.
+digit, among the last `MAX_RECENT` launches before the interval and those in it, each asked for its newest `MAX_WINDOW`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from receipts.store import Entry
 
 
-WINDOW = 64
-NEAREST = 24
-RECENT = 2000  # launches of a lane before the interval that columns alone are looked up in
+MAX_WINDOW = 64
+MAX_NEAREST = 24
+MAX_RECENT = 2000  # launches of a lane before the interval that columns alone are looked up in
 MAX_LAUNCHES = 20  # of one configuration, the newest
 KINDS = ("training", "microbench", "serving")
 PROVENANCES = ("measured", "quoted")
@@ -66,9 +66,9 @@ class Neighbours:
         for key in _keys(row):
             line = self._index[key]
             end = bisect_left(line, place)
-            near.update(line[max(0, end - WINDOW) : end])
+            near.update(line[max(0, end - MAX_WINDOW) : end])
         ordered = sorted(near, key=lambda other: (_apart(row, self._rows[other]), -other))
-        return [self._rows[other] for other in ordered[:NEAREST]]
+        return [self._rows[other] for other in ordered[:MAX_NEAREST]]
 
 
 def _keys(row: Entry) -> Iterator[tuple[str, ...]]:
@@ -186,9 +186,9 @@ def soundness(item: Item) -> tuple[int, bool]:
     return SOUND.index(item.rate_status), not item.kept_steps
 
 
-LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
-TRIED = 4  # neighbours that are compared to find them
-PINNED = 4  # pins of a lane, the newest, of which the nearest one is compared
+MAX_LINKS = 2  # comparisons a configuration of the interval has at most, beside the one with a pin
+MAX_TRIED = 4  # neighbours that are compared to find them
+MAX_PINS = 4  # pins of a lane, the newest, of which the nearest one is compared
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,14 +238,14 @@ class Links:
         if not self._every.holds(last):
             return []
         by_axis: dict[str, list[int]] = defaultdict(list)
-        for number, axis in self._reader.stored.near(self._every.ran(last), None, TRIED).items():
+        for number, axis in self._reader.stored.near(self._every.ran(last), None, MAX_TRIED).items():
             by_axis[axis].append(number)
         turns = zip_longest(*(sorted(numbers, reverse=True) for _, numbers in sorted(by_axis.items())))
         neighbours: list[LaunchGroup] = []
         for number in (number for turn in turns for number in turn if number is not None):
             other = self._every.numbered(number, last.entry.kind)
             neighbours += [other] if other is not None and other.order < order(last.entry) else []
-            if len(neighbours) >= TRIED:
+            if len(neighbours) >= MAX_TRIED:
                 break
         return neighbours
 
@@ -266,7 +266,7 @@ class Links:
             ]
             if reader.since is not None:
                 scope = reader.scope.before(reader.since)._replace(lanes=(lane,))
-                rows += reader.stored.recent(scope, KINDS, RECENT)
+                rows += reader.stored.recent(scope, KINDS, MAX_RECENT)
             self._by_columns[lane] = Neighbours(sorted(rows, key=order))
         return self._by_columns[lane]
 
@@ -274,7 +274,7 @@ class Links:
         """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
         row = configuration.last.entry
         pinned = [item for item in self._reader.pins if (item.lane, item.kind) == (row.lane, row.kind)]
-        pinned_runs = [self._every.speaking(self._reader.item(item)) for item in pinned if eligible(item)][:PINNED]
+        pinned_runs = [self._every.speaking(self._reader.item(item)) for item in pinned if eligible(item)][:MAX_PINS]
         ranked = [
             (len(apart.axes), len(apart.unknown), at, other)
             for at, other in enumerate(pinned_runs)
@@ -293,8 +293,8 @@ class Links:
         ranked.sort(key=lambda entry: entry[:3])
         tried: list[ComparedPair] = []
         linked: list[ComparedPair] = []
-        for *_, other in ranked[:TRIED]:
-            if len(linked) >= LINKS:
+        for *_, other in ranked[:MAX_TRIED]:
+            if len(linked) >= MAX_LINKS:
                 break
             if not self._is_new(configuration, other):
                 continue

@@ -26,7 +26,7 @@ from receipts.questions.week.ref import Cut, Ref, cut
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
 
-LOOKED_AT = 40  # configurations of a lane whose neighbours are looked for; the others are counted
+MAX_CONFIGURATIONS = 40  # configurations of a lane whose neighbours are looked for; the others are counted
 SOUND = 3  # launches from which on a configuration shows its own spread
 PROVEN = ("faster", "slower", "equivalent")
 
@@ -59,7 +59,7 @@ def pairs(links: Links, first: Collection[str] = ()) -> Pairs:
     left_out = {}
     for lane, every in sorted(by_lane.items()):
         ranked = sorted(every, key=lambda configuration: _first(configuration, first))
-        chosen = sorted(ranked[:LOOKED_AT], key=lambda configuration: configuration.order)
+        chosen = sorted(ranked[:MAX_CONFIGURATIONS], key=lambda configuration: configuration.order)
         left_out[lane] = len(every) - len(chosen)
         for configuration in chosen:
             compared += links.of(configuration)

@@ -103,8 +103,8 @@ def _knew(row: Entry, witnessed: Sequence[Entry]) -> bool:
 
 
 FAILED = ("oom", "crash", "nan", "hang")
-KEPT = 1000  # launches that are held parsed, some 50 kB each
-MOST_WITNESSES = 20  # of one launch, as in the Facts of a store
+MAX_HELD = 1000  # launches that are held parsed, some 50 kB each
+MAX_WITNESSES = 20  # of one launch, as in the Facts of a store
 AT_ONCE = 2000  # receipts whose stored verdicts are read together
 
 
@@ -260,7 +260,9 @@ class ReportReader:
         decided = {item.receipt: item.decision for item in self.store.published.decisions()}
         dropped = [name for name, decision in decided.items() if decision == "drop"]
         numbers = set(self.stored.place(dropped).values()) if dropped else ()
-        alike = (row for number in numbers for row in self.stored.launches(number, "training", self.scope.until, KEPT))
+        alike = (
+            row for number in numbers for row in self.stored.launches(number, "training", self.scope.until, MAX_HELD)
+        )
         return {*dropped, *(row.id for row in alike if row.id not in decided)}
 
     @property
@@ -324,13 +326,13 @@ class ReportReader:
             own = [other for other in naming.values() if other.launch != row.launch and self._had_run(other)]
             if own:
                 newest = sorted(own, key=lambda other: -other.seq)
-                self._witness_links[row.id] = WitnessLinks(witnesses=tuple(newest[:MOST_WITNESSES]))
+                self._witness_links[row.id] = WitnessLinks(witnesses=tuple(newest[:MAX_WITNESSES]))
         named = {row.witness_for for row in rows if row.witness_for is not None}
         known = self.stored.named(named) if named else {}
         for row in rows:
             others = tuple(other for other in known.get(row.witness_for or "", ()) if self._had_run(other))
             if others:
-                self._witness_links[row.id] = WitnessLinks(witnessed=others[:MOST_WITNESSES])
+                self._witness_links[row.id] = WitnessLinks(witnessed=others[:MAX_WITNESSES])
 
     def _had_run(self, row: Entry) -> bool:
         return ran(row) <= self.scope.until
@@ -341,7 +343,7 @@ class ReportReader:
         """A row's receipt under its lane; as many as are read together are held."""
         launch_of = self._launches.get(row.id)
         if launch_of is None:
-            if len(self._launches) >= KEPT:
+            if len(self._launches) >= MAX_HELD:
                 del self._launches[next(iter(self._launches))]
             launch_of = self._launches[row.id] = self.rulebook.launch(self.store.parsed(row.id))
         return launch_of

@@ -35,7 +35,7 @@ def is_gain(metric: str, effect: str, ratio: float | None) -> bool:
     return effect == "faster"
 
 
-LOOKED_AT: Final = 24  # launches with the changed value, and as many without it
+MAX_TRIALS: Final = 24  # launches with the changed value, and as many without it
 _COLUMNS: Final = {
     "hardware.chips": "chips",
     "batch.sequence_length": "sequence_length",
@@ -182,8 +182,8 @@ class Retests:
         stored, last = self._reader.stored, self._until - timedelta(microseconds=1)
         entries = (
             row
-            for number in stored.near(configured, axes.pop(), LOOKED_AT)
-            for row in stored.launches(number, "training", last, LOOKED_AT)
+            for number in stored.near(configured, axes.pop(), MAX_TRIALS)
+            for row in stored.launches(number, "training", last, MAX_TRIALS)
             if all(str(getattr(row, item.name)) == item.value for item in conditions)
         )
         return sorted(entries, key=lambda row: (row.started, row.seq), reverse=True)
@@ -200,7 +200,9 @@ class Retests:
                 Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None
             ]
         try:
-            yield from filter(self._had_run, list(self._store.find(Filters(tuple(target_conditions), limit=LOOKED_AT))))
+            yield from filter(
+                self._had_run, list(self._store.find(Filters(tuple(target_conditions), limit=MAX_TRIALS)))
+            )
         except (NotFound, UsageError):
             return  # a leaf that no condition can name
 
@@ -225,7 +227,7 @@ def _typed(value: Any) -> str | None:
     return None if any(sign in text for sign in "*?[") or text == "-" else text
 
 
-MOST_TRIED = 12  # changes of one report that are looked for elsewhere
+MAX_CHANGES = 12  # changes of one report that are looked for elsewhere
 MAX_WAITING_CLAIMS = 20
 
 
@@ -290,7 +292,7 @@ def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClai
             beside = _is_local(reader, pair, lane)
             if beside is None:
                 continue
-            if max(len(gains), retests.looked_for) >= MOST_TRIED:
+            if max(len(gains), retests.looked_for) >= MAX_CHANGES:
                 untried += 1
                 continue
             gain = _gain(reader, pair, lane, retests, beside=beside)
