@@ -41,7 +41,7 @@ JOINS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "all": all,
     "capture": captured,
     "first": lambda values: values[0],
-    "joined": lambda values: "+".join(dict.fromkeys(name for value in values for name in value.split("+"))),
+    "joined": lambda values: "+".join(dict.fromkeys(name for value in values for name in str(value).split("+"))),
     "max": max,
     "mean": lambda values: sum(values) / len(values),
     "median": median,
@@ -86,7 +86,7 @@ class RankJoin:
     def _join(self, path: str, by_rank: Mapping[int, Any], values: dict[str, Any]) -> None:
         own, rule = list(by_rank.values()), contract().ranks.get(path)
         # The kernels of a rank in another order are no other kernels.
-        compared = [set(value.split("+")) for value in own] if rule == "joined" else own
+        compared = [set(str(value).split("+")) for value in own] if rule == "joined" else own
         if rule != "union" and all(value == compared[0] for value in compared):
             values[path] = own[0]
             return

@@ -18,6 +18,7 @@ from pydantic import AwareDatetime, TypeAdapter
 
 from receipts.emit.rank_join import JOINS
 from receipts.ingest import vocabulary
+from receipts.ingest.clock import first_stamp, last_stamp
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike, fitting, place
@@ -39,10 +40,10 @@ _FIGURES: Final = {
     "seconds": "compile.compile_seconds",
 }
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_CLOCK, _SPREAD, _POWER, _HEAT, _THROTTLED = (
-    f"measurement.health.{name}"
-    for name in ("clock_mhz", "clock_spread", "power_watts", "temperature_celsius", "throttle_reasons")
-)
+_CLOCK: Final = "measurement.health.clock_mhz"
+_SPREAD: Final = "measurement.health.clock_spread"
+_THROTTLED: Final = "measurement.health.throttle_reasons"
+_MONITORED: Final = (_CLOCK, "measurement.health.power_watts", "measurement.health.temperature_celsius")
 _MOMENT: Final = TypeAdapter(AwareDatetime)
 _MAX_OPERATORS: Final = 1000
 _MAX_SHOWN: Final = 4
@@ -88,7 +89,7 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
             if (kept := _fitting(draft, fact)) is not None:
                 by_leaf[fact.leaf].append(kept)
-    _side_by_side(draft, by_leaf)
+    _side_by_side(draft, files, by_leaf)
     chosen: dict[str, tuple[str, str]] = {}  # by group the place that gave its first leaf
     for path in sorted(by_leaf, key=place):
         leaf, facts = find_leaf(path), by_leaf[path]
@@ -109,19 +110,34 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         chosen.setdefault(group, (shown.where.file, shown.source) if shown is not None else ("", ""))
 
 
-def _side_by_side(draft: ReceiptDraft, by_leaf: dict[str, list[Fact]]) -> None:
+def _side_by_side(draft: ReceiptDraft, files: Sequence[FileEvidence], by_leaf: dict[str, list[Fact]]) -> None:
     """Monitors of several hosts: how far their clocks are apart, and no throttling only where each of them looked."""
-    if len(clocks := by_leaf.get(_CLOCK, ())) > 1 and (fastest := max(fact.value for fact in clocks)) > 0:
-        spread = (fastest - min(fact.value for fact in clocks)) / fastest
-        by_leaf.setdefault(_SPREAD, []).append(clocks[0]._replace(leaf=_SPREAD, value=spread, text="medians of files"))
+    if clocks := by_leaf.get(_CLOCK):
+        first = max(clocks, key=lambda fact: fact.strength)
+        alike_clocks = {fact.where.file: fact.value for fact in clocks if fact.source == first.source}
+        slowest, fastest = min(alike_clocks.values()), max(alike_clocks.values())
+        if (
+            len(alike_clocks) > 1
+            and fastest > 0
+            and not _in_turn([file for file in files if file.name in alike_clocks])
+        ):
+            spread = first._replace(leaf=_SPREAD, value=(fastest - slowest) / fastest, text="medians of files")
+            by_leaf.setdefault(_SPREAD, []).append(spread)
     reasons = by_leaf.get(_THROTTLED)
     if reasons and not any(fact.value for fact in reasons):
-        monitors = {fact.place for path in (_CLOCK, _POWER, _HEAT) for fact in by_leaf.get(path, ())}
+        monitors = {fact.place for path in _MONITORED for fact in by_leaf.get(path, ())}
         for name, source in sorted(monitors - {fact.place for fact in reasons}):
             del by_leaf[_THROTTLED]
             text = f"{name} shows no throttle reasons by {source}: that nothing throttled is shown of a part only"
             draft.tell("missing", text, Where(name))
             break
+
+
+def _in_turn(files: Sequence[FileEvidence]) -> bool:
+    """Whether some file begins after another has ended: parts of one monitor, or of attempts, are no two hosts."""
+    begins = [stamp.time for file in files if (stamp := first_stamp(file)) is not None]
+    ends = [stamp.time for file in files if (stamp := last_stamp(file)) is not None]
+    return bool(begins and ends) and max(begins) > min(ends)
 
 
 def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:

@@ -157,6 +157,16 @@ def test_the_spread_of_one_hosts_clocks_is_not_lost_beside_another(tmp_path: Pat
     assert at(found, "measurement.health.clock_spread") == 0.3
 
 
+def test_clocks_of_two_times_are_no_spread_of_chips(tmp_path: Path) -> None:
+    parts = monitor(1980.0, 690.0, 61.0, []), monitor(345.0, 90.0, 40.0, [])
+    texts = (f"2026/03/02 {hour}:00:00.123, 0\n2026/03/02 {hour}:59:00.123, 0\n" for hour in ("09", "10"))
+    files = [
+        file(tmp_path, item, name=f"{at}.csv", text=text)
+        for at, (item, text) in enumerate(zip(parts, texts, strict=True))
+    ]
+    assert at(ingested(*files), "measurement.health.clock_spread") == 0.0
+
+
 def test_a_host_that_was_not_asked_may_have_throttled(tmp_path: Path) -> None:
     hosts = monitor(1980.0, 690.0, 61.0, []), monitor(1980.0, 690.0, 61.0, None)
     found = ingested(*(file(tmp_path, item, name=f"n{rank}.csv") for rank, item in enumerate(hosts)))
