@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +33,6 @@ from receipts.store.query import axis_index as near
 from receipts.store.query import facts as facts_module
 from receipts.store.query.facts import SettingsOf
 from receipts.store.query.lists import Filters, Progress
-from receipts.store.signing import Signing
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.submission import Prepared, Submitted, prepare, take
@@ -41,6 +41,7 @@ from receipts.store.tables import documents, receipts
 if TYPE_CHECKING:
     from receipts.store.inspection import Inspection
     from receipts.store.seals import Seal
+    from receipts.store.signing import Signing
 
 
 class Queries(Repository):
@@ -101,8 +102,14 @@ class Store(Repository):
         super().__init__(database)
         self.query = Queries(database)
         self.published = Published(database)
-        self.signing = Signing(database)
         self._parsed: dict[str, Parsed] = {}
+
+    @cached_property
+    def signing(self) -> Signing:
+        """Keys that count, and signatures: few submits have any."""
+        from receipts.store.signing import Signing
+
+        return Signing(self.database)
 
     def __repr__(self) -> str:
         return f"Store({self.url!r})"

@@ -26,10 +26,10 @@ from receipts.judging.verdict import EXIT, ReceiptVerdict, Status
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.load import Item, document
-from receipts.signing.envelope import RECEIPT, Envelope, Signature, encoded, signed
 from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
+    from receipts.signing.envelope import Envelope, Signature
     from receipts.signing.key import PrivateKey
     from receipts.store import Prepared, Store, Submitted
     from receipts.store.signing import TrustedKey
@@ -93,7 +93,11 @@ class Signers:
 
     def envelope(self, receipt: str, raw: Callable[[], bytes]) -> Envelope | None:
         """The envelope of a receipt with these bytes; None where nobody signs it."""
-        return self.envelopes.get(receipt) if self.key is None else signed(RECEIPT, raw(), self.key)
+        if self.key is None:
+            return self.envelopes.get(receipt)
+        from receipts.signing.envelope import RECEIPT, signed
+
+        return signed(RECEIPT, raw(), self.key)
 
 
 def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Signers) -> list[Submission]:
@@ -134,6 +138,8 @@ def refusal(envelope: Envelope, lane: str, keys: Mapping[str, TrustedKey], at: d
 
     ``keys`` are those that were ever trusted, by their fingerprints.
     """
+    from receipts.signing.envelope import RECEIPT, encoded
+
     if envelope.kind != RECEIPT:
         return f"it signs {envelope.kind}, and no receipt"
     message = encoded(envelope.kind, envelope.payload)

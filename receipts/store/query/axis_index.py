@@ -20,7 +20,6 @@ from receipts.axes.configuration import AxisPart, Configuration, axis_part
 from receipts.axes.effective import OPEN_MAPS
 from receipts.receipt import Parsed
 from receipts.receipt.document import UNFAILED
-from receipts.stats.sessions import APART
 from receipts.store.entries import cut, entries_of, safe, standing
 from receipts.store.entry import Entry
 from receipts.store.index import NUMBERS, OF_VALUE, key_of, unpacked, values_of
@@ -95,6 +94,8 @@ def launches(
 
     Those of a kind; ``but`` is a launch that is left out. Those that started within 12 hours of ``near`` come first.
     """
+    from receipts.stats.sessions import APART
+
     newest: dict[tuple[int, str], list[tuple[bool, int]]] = {}
     keys = ((number,) for number in of)
     moment = near.timestamp() if near is not None else 0.0
