@@ -124,6 +124,16 @@ def _share_of_peak(drafts: list[StatementDraft], text: str) -> list[StatementDra
 
 
 @cache
+def known_peaks() -> frozenset[float]:
+    """Peaks of known accelerators in TFLOP/s: such a number is a specification unless it was measured."""
+    tables = [
+        one for chip in ACCELERATORS for one in (chip.dense_peak_flops_per_second, chip.sparse_peak_flops_per_second)
+    ]
+    peaks = [value / 1e12 for table in tables for value in table.values()]
+    return frozenset(shown for peak in peaks for shown in (round(peak, 1), float(round(peak)), float(int(peak))))
+
+
+@cache
 def _chip_words() -> re.Pattern[str]:
     names = sorted(
         {name for chip in ACCELERATORS for name in chip.names if name not in ("cpu", "v4")}, key=len, reverse=True

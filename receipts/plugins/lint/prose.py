@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Final
 
-from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted
+from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted, known_peaks
 from receipts.plugins.lint.quantity import QUALIFIED, SOFT, UNIT, Quantity, quantities, si
 from receipts.plugins.lint.statement import MIRRORED, UNNAMED, Direction, Kind, StatementDraft
-from receipts.receipt.accelerators import ACCELERATORS
 
 _NOUNS: Final = {
     "mfu": r"MFU|(?:model[- ])?flops?[- ]utili[sz]ation|(?:the\s|dense\s|bf16\s)*peak"
@@ -29,9 +27,9 @@ _NOUNS: Final = {
     "samples_per_second": r"(?:samples?|images?|sequences?)/s(?:ec)?",
     "compile_seconds": r"(?:re)?compil(?:e|ation)(?:[- ](?:times?|overhead))?",
     "wall_seconds": r"(?:training|epoch|run|train)[-_ ]?time|wall[- ]?(?:clock|time)(?:\stime)?",
-    "latency_seconds": r"(?:latenc(?:y|ies)|kernels?|forward|backward|all-?(?:reduce|gather)|optimi[sz]er|"
-    r"load(?:er|ing)|start-?up|generation|decod\w+|inference|eval\w*|checkpoint\w*|attention|matmuls?|gemms?|dispatch|communication)"
-    r"(?:\s(?:pass|step|time|kernel))?",
+    "latency_seconds": r"(?:latenc(?:y|ies)|kernels?|forward|backward|(?:all|reduce)[- ]?(?:reduce|gather|scatter)|"
+    r"matmuls?|gemms?|interconnect|optimi[sz]er|load(?:er|ing)|start-?up|generation|decod\w+|inference|eval\w*|"
+    r"checkpoint\w*|attention|dispatch|communication)(?:\s(?:pass|step|time|kernel))?",
     "step_seconds": r"(?:step|iteration)[-_ ]?times?|time\sper\s(?:step|iteration)|time(?!\sto\b|\sper\b)",
     "peak_bytes": r"(?:peak\s|activation\s|GPU\s|device\s)*(?:memory|HBM|VRAM)(?:\s(?:footprint|use|usage|peak))?"
     r"|footprint|allocated\speak|peak\sallocation",
@@ -63,6 +61,10 @@ _AFTER: Final = re.compile(
     re.IGNORECASE,
 )
 _SPEED: Final = re.compile(r"faster|quicker|slower|speed-?\s?ups?|slow-?downs?|as\s(?:fast|quick|slow)", re.IGNORECASE)
+_ALL_OF: Final = re.compile(r"\b(?:steps?|iterations?|training|throughput|runs?|end-to-end|it)\b|[.;]\s", re.IGNORECASE)
+_MEANS: Final = re.compile(
+    r"\b(?:with|without|by|using|from|for|in|on|of|via|after|and|more)\s(?:[\w-]+\s){0,3}$", re.IGNORECASE
+)
 _SLOWER_BY: Final = re.compile(rf"(?:{_SPEED.pattern})\s(?:by|of)\s{SOFT}$", re.IGNORECASE)
 _LASTING: Final = re.compile(r"[\s-]?(?:longer|shorter|as\slong)\b", re.IGNORECASE)
 _COUNTED: Final = re.compile(
@@ -215,7 +217,7 @@ def _draft(text: str, quantity: Quantity, found: list[StatementDraft], *, linked
                 draft = reading(text, quantity, metric, quantity.unit)
         case "percent" | "ratio" | "points":
             draft = _relative(text, quantity, found)
-            draft = None if draft and draft.metric == "utilisation" and not linked else draft
+            draft = None if draft and draft.metric in ("utilisation", "latency_seconds") and not linked else draft
         case "none":
             return _labelled(text, quantity) or (_sibling(text, quantity, found) if linked else None)
     counted = quantity.dimension == "ratio" and re.match(rf"\s?(?:{_CHIP}|\d)", text[quantity.end :], re.IGNORECASE)
@@ -260,7 +262,7 @@ def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
     metric, behind = rate_metric(quantity), text[quantity.end :]
     near = re.split(r"[,;(]", text[max(0, quantity.start - 40) : quantity.start])[-1]
     if quantity.dimension == "flops":
-        known = all(round(value * (si(quantity.unit) or 1.0) / 1e12, 1) in _known_peaks() for value in quantity.values)
+        known = all(round(value * (si(quantity.unit) or 1.0) / 1e12, 1) in known_peaks() for value in quantity.values)
         measured = re.search(r"\b(?:measur|reach|achiev|sustain|got|saw|ran|runs)", near)
         if _PEAK.match(behind) or _SPECIFIED.search(near) or (known and not measured):
             return None
@@ -269,16 +271,6 @@ def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
     each = re.search(rf"\b(?:each|every|per)[\s-]{_CHIP}[^.;:,()]*$", near, re.IGNORECASE)
     metric = "tokens_per_second_per_chip" if metric == "tokens_per_second" and each else metric
     return reading(text, quantity, metric, quantity.unit)
-
-
-@cache
-def _known_peaks() -> frozenset[float]:
-    """Peaks of known accelerators in TFLOP/s: such a number is a specification unless it was measured."""
-    tables = [
-        one for chip in ACCELERATORS for one in (chip.dense_peak_flops_per_second, chip.sparse_peak_flops_per_second)
-    ]
-    peaks = [value / 1e12 for table in tables for value in table.values()]
-    return frozenset(shown for peak in peaks for shown in (round(peak, 1), float(round(peak)), float(int(peak))))
 
 
 def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | None:
@@ -290,7 +282,7 @@ def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | No
     taken = "i" in quantity.unit and _TAKEN.search(near)  # binary units are those of allocators
     named = taken or _MEMORY.search(near) or (linked and quantity.unit.lower() != "g")
     used = _USED.search(text, max(0, start - 25), start + 1)
-    if not named or _OTHER_BYTES.search(near) or (of_chip and not used):
+    if quantity.unit[:1] in "kK" or not named or _OTHER_BYTES.search(near) or (of_chip and not used):
         return None
     return reading(text, quantity, "peak_reserved_bytes" if "reserved" in near else "peak_bytes", quantity.unit)
 
@@ -337,7 +329,7 @@ def _relative(text: str, quantity: Quantity, found: list[StatementDraft]) -> Sta
     elif noun and noun[0].lower() == "time" and not word and not timed:
         metric = None
     elif noun is None and _SPEED.search(word):
-        metric = _named_before(before) or "tokens_per_second"
+        metric = _named_before(before) or _part_before(text[max(0, start - 80) : start]) or "tokens_per_second"
     elif noun is None and not word and _SLOWER_BY.search(before):
         metric = "tokens_per_second"
     elif noun is None and found and _in_brackets(text, quantity, found[-1]):
@@ -383,6 +375,16 @@ def _named_before(before: str) -> str | None:
     if last is None or not _FILL.fullmatch(before, last.end()) or last[0].lower().endswith("peak"):
         return None
     return last.lastgroup
+
+
+def _part_before(text: str) -> str | None:
+    """A part of a step as what is faster, where the words before a number name one and no step after it."""
+    last = max(
+        (match for match in _NOUN.finditer(text) if match["latency_seconds"]), key=lambda one: one.start(), default=None
+    )
+    if last is None or _ALL_OF.search(text, last.end()) or _MEANS.search(text, 0, last.start()):
+        return None
+    return "latency_seconds"
 
 
 def _sense(text: str, quantity: Quantity, word: str, *, whole: bool = False) -> Direction:

@@ -34,7 +34,7 @@ _TITLES: Final = {
     "steps_per_second": r"\b(?:steps?|its?|iters?|iterations?)\s?(?:/|per\s)\s?s",
     "tokens_per_second": r"\btok(?:en)?s?\s?(?:/(?:gpu|chip|device)\s?)?(?:/|per\s|a\s)\s?s|\bthroughput\b"
     r"|\b(?:tps|wps|tgs)\b",
-    "compile_seconds": r"\bcompil\w*",
+    "compile_seconds": r"\bcompil\w*[- ](?:times?|overhead|\(m?s\))|^\W*compil(?:e|ation)\W*$|\bcold\sstart\b",
     "step_seconds": r"\b(?:step|iter\w*)[-_ ]?(?:times?|duration|seconds|\(m?s\)|ms\b)|\b(?:m?s|sec)/(?:it|step|iter)"
     r"|\bper\s(?:\w+\s)?(?:step|iter\w*)\b.*\(m?s\)|^\s*step\s*$",
     "wall_seconds": r"\b(?:training|train|wall|total|epoch|run)[-_ ]?(?:clock|times?|\()",

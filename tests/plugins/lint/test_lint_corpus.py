@@ -38,7 +38,7 @@ def test_the_corpus_is_as_large_and_as_mixed_as_it_says(bench: ModuleType) -> No
     labels = list(bench.read_labels(CORPUS / "labels.jsonl"))
     marked = {(label.file, label.line) for label in labels}
     assert len(written) >= 250
-    assert len(labels) >= 190
+    assert len(labels) >= 180
     assert len(written) - len(marked) >= 120, "statements alone show no precision"
     assert {label.file.split("-")[0] for label in labels} == {"heldout", "tuned"}
 

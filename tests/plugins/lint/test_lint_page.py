@@ -70,7 +70,6 @@ def remarks(text: str) -> list[PageRemark]:
         ("It has a 0.5 % throughput loss.", "ratio", "tokens_per_second", (0.5,), "%", "down"),
         ("It costs 2.7x time.", "ratio", "step_seconds", (2.7,), "×", "worse"),
         ("Compile time is 2.3x faster.", "ratio", "compile_seconds", (2.3,), "×", "up"),
-        ("The backward pass is 2x faster.", "ratio", "latency_seconds", (2.0,), "×", "up"),
         ("The compiled step is 2x faster.", "ratio", "tokens_per_second", (2.0,), "×", "up"),
         ("Throughput stays within 1 % of BF16.", "ratio", "tokens_per_second", (1.0,), "%", "equal"),
         ("Training time was 41.8 min.", "reading", "wall_seconds", (41.8,), "min", "none"),
