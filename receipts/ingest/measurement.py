@@ -369,8 +369,11 @@ def _named(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
         return True
     shown = f"the printed MFU, {median(steps.known('mfu', rows)):.2%},"
     implied = _implied_peaks(steps, rows)
+    worst = max(steps.known("mfu", rows))
+    if worst > 1:
+        draft.tell("note", f"an MFU of {worst:.2%} is printed: no chip does more than its peak", steps.where)
     if implied is None and median(steps.known("mfu", rows)) > 1:
-        return True  # more than any chip does, by whatever formula and peak
+        return True  # by whatever formula and peak
     if implied is None:
         draft.tell("note", f"{shown} names no formula or no peak of this chip: left out", steps.where)
         return False
