@@ -161,6 +161,11 @@ def in_words(value: Value) -> str:
     return f"{text[:12]}…" if len(text) == _DIGEST and text.isalnum() else text
 
 
+def stated_words(value: Value) -> str:
+    """The value of a leaf for people."""
+    return "not stated" if value is None else in_words(value)
+
+
 def flag_text(value: Value) -> str:
     """A flag's value as the command line would carry it: ``1`` and ``"1"`` are one, ``True`` is ``true``."""
     if isinstance(value, bool):

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.catalogue import LENGTH, TOPOLOGY, Bookkeeping, leaves_by_name
-from receipts.axes.effective import OFF, Change, Member, canonical, one_form
+from receipts.axes.effective import OFF, Change, Member, canonical, in_words, one_form, stated_words
 from receipts.emit.launch_line import launcher_role, parse
 from receipts.emit.launch_values import THEN, is_number, key_of, normal, text_of
 from receipts.emit.secrets import HIDDEN
@@ -450,3 +450,9 @@ def _words_of(value: Any) -> set[str]:
 def leaf(path: str) -> str:
     """The last part of a path, which names a column or a setting where the whole has no room; of an input all of it."""
     return path.removeprefix(PREFIX) if path.startswith(PREFIX) else path.rpartition(".")[2]
+
+
+def ends_of(member: Member) -> tuple[str, str]:
+    """Both values of a member for people: what an option was not given is no leaf that was not stated."""
+    shown = in_words if member.path.startswith(PREFIX) else stated_words
+    return shown(member.a), shown(member.b)

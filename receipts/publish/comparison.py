@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes import Member
-from receipts.axes.inputs import leaf
+from receipts.axes.inputs import ends_of, leaf
 from receipts.base import units
 from receipts.judging.findings import SHOWN_HELD, decides, grouped, refusals, several_axes, worth_reading
 from receipts.judging.rule import Topic
@@ -24,7 +24,7 @@ from receipts.publish import offenses
 from receipts.publish.claim import decisions
 from receipts.publish.offenses import entry
 from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
-from receipts.publish.readings import STATED, both, effect_word, ends, ends_of, mixed, named, number, signed
+from receipts.publish.readings import STATED, both, effect_word, ends, mixed, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from receipts.base.text import UNKNOWN
 from receipts.base.units import counted
 from receipts.publish.page import Page, Section, Table, lines_of, sections_of, table_of
-from receipts.publish.readings import NONE, effect_word, ends, moved, signed
+from receipts.publish.readings import effect_word, ends, moved, signed
 
 if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
@@ -51,8 +52,8 @@ def _table(items: Sequence[JudgedNeighbour], after: tuple[str, ...]) -> Table:
     rows = (
         (
             *(item.entry.id[:12], _moved(item)),
-            signed(result.ratio) if (result := item.verdict.headline) else NONE,
-            ends(result.effect.low, result.effect.high) if result else NONE,
+            signed(result.ratio) if (result := item.verdict.headline) else UNKNOWN,
+            ends(result.effect.low, result.effect.high) if result else UNKNOWN,
             effect_word(result) if result else item.verdict.effect,
             *(item.verdict.status, str(len(item.verdict.b)), item.entry.label or ""),
         )

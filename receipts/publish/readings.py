@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from receipts import metrics
-from receipts.axes import Member, in_words
-from receipts.axes.inputs import PREFIX, leaf
+from receipts.axes import Member
+from receipts.axes.inputs import ends_of, leaf
+from receipts.base.text import UNKNOWN
 from receipts.base.units import change
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.registry import Metric, MetricReading
 
 STATED = ("stated", "derived")
 MARK = "*"
-NONE = "~"
 MOST_DIGITS = 5  # beyond the usual ones
-
-
-def value(item: Any) -> str:
-    """An axis value for people."""
-    return "not stated" if item is None else in_words(item)
-
-
-def ends_of(member: Member) -> tuple[str, str]:
-    """Both values of a member for people: what an option was not given is no leaf that was not stated."""
-    shown = in_words if member.path.startswith(PREFIX) else value
-    return shown(member.a), shown(member.b)
 
 
 def moved(members: Sequence[Member]) -> str:
@@ -38,13 +26,13 @@ def moved(members: Sequence[Member]) -> str:
 
 
 def signed(ratio: float | None) -> str:
-    """A ratio of B over A as a signed change, `NONE` without one."""
-    return NONE if ratio is None else change(ratio, 2)
+    """A ratio of B over A as a signed change, `UNKNOWN` without one."""
+    return UNKNOWN if ratio is None else change(ratio, 2)
 
 
 def ends(low: float | None, high: float | None) -> str:
-    """An interval of B over A as signed changes, `NONE` without one."""
-    return NONE if low is None or high is None else f"{signed(low).removesuffix(' %')} … {signed(high)}"
+    """An interval of B over A as signed changes, `UNKNOWN` without one."""
+    return UNKNOWN if low is None or high is None else f"{signed(low).removesuffix(' %')} … {signed(high)}"
 
 
 def unit(metric: Metric) -> str:
@@ -65,7 +53,7 @@ def named(metric: Metric) -> str:
 def reading(item: MetricResult, side: MetricReading) -> str:
     """One side's value in `unit`; `MARK` behind a number that was stated and not measured."""
     if side.value is None:
-        return side.text or NONE
+        return side.text or UNKNOWN
     return number(metrics.get(item.metric), side.value) + (MARK if side.source in STATED else "")
 
 

@@ -41,9 +41,9 @@ def model(name: str | None, axes: str) -> str:
 
 def value(item: Any) -> str:
     """An axis value for people."""
-    from receipts.axes import in_words  # a command's help is printed without pydantic
+    from receipts.axes.effective import stated_words  # a command's help is printed without pydantic
 
-    return "not stated" if item is None else plain(in_words(item))
+    return plain(stated_words(item))
 
 
 def number(item: float | None) -> str:

@@ -58,7 +58,7 @@ def test_an_edited_sentence_is_read_on_every_surface(tmp_path: Path, capsys: pyt
 
     reported = pages("weekly", "weekly", "--week", week.WEEK, "--as-of", week.AS_OF)
     for b, sentence in ((far, "SETTINGS AT ONCE, SPLIT THEM"), (left, " on B SPOILS IT: ")):
-        printed = {form: call("compare", base, b, "--format", form) for form in ("text", "markdown")}
+        printed = {form: call("compare", base, b, "--format", form) for form in ("text", "markdown", "html")}
         surfaces = {**reported, **printed, **pages(b[:8], "compare", base, b)}
         read = {name: re.sub(r"<[^>]+>|\s+", " ", text).replace("  ", " ") for name, text in surfaces.items()}
         assert [name for name, text in read.items() if sentence not in text] == []

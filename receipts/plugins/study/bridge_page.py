@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from receipts import metrics
-from receipts.base.text import short
+from receipts.base.text import UNKNOWN, short
 from receipts.base.units import counted
 from receipts.plugins.study.bridge import percent
 from receipts.publish.page import (
@@ -36,7 +36,6 @@ SHOWN_UNSTATED = 12
 MOST_SHOWN = 12  # of hops and of interactions
 SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
-NONE = "~"
 
 
 def bridge_page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
@@ -117,7 +116,7 @@ def _waterfall(bridge: Bridge, chain: Chain) -> Table:
         end = bridge.b
         total = (_gain(bridge.total), "", _interval(bridge.total), "", end.parsed.id[:12], str(len(end.launches)))
         rows.append((say("total"), "", *total, end.name))
-        after += [say("own_interval")] if _interval(bridge.total) != NONE else []
+        after += [say("own_interval")] if _interval(bridge.total) != UNKNOWN else []
     if bridge.total is not None and not bridge.total.measured:
         after.append(say("stated"))
     for number, hop in enumerate(chain, 1):
@@ -128,7 +127,7 @@ def _waterfall(bridge: Bridge, chain: Chain) -> Table:
 
 def _step(chain: Chain, hop: Hop) -> tuple[str, ...]:
     start, here = chain[0].a.values.place, hop.b.values.place
-    so_far = percent(here - start) if start is not None and here is not None else NONE
+    so_far = percent(here - start) if start is not None and here is not None else UNKNOWN
     effect = effect_word(hop.verdict.headline) if hop.verdict.headline is not None else hop.verdict.effect
     verdict = effect if hop.accepted else f"{hop.verdict.status}, {effect}"
     end = hop.b
@@ -156,12 +155,12 @@ def _ordered(hop: Hop) -> str | None:
 
 
 def _gain(item: HopGain | None) -> str:
-    return NONE if item is None else percent(item.log) + ("" if item.measured else "*")
+    return UNKNOWN if item is None else percent(item.log) + ("" if item.measured else "*")
 
 
 def _interval(item: HopGain | None) -> str:
     if item is None or item.low is None or item.high is None:
-        return NONE
+        return UNKNOWN
     return f"{percent(item.low).removesuffix(' %')} … {percent(item.high)}"
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.axes.inputs import leaf
+from receipts.base.text import UNKNOWN
 from receipts.publish.page import Cell, Code, Page, Section, Table, lines_of, points_of, sections_of, table_of
-from receipts.publish.readings import NONE, ends, named, number, signed
+from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _sweep_cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> tuple[st
 def _against_base(cell: SweepCell, verdict: Comparison, result: MetricResult | None) -> tuple[str, ...]:
     effect = "refused" if cell.refused else verdict.effect
     if result is None:
-        return NONE, NONE, verdict.status, effect
+        return UNKNOWN, UNKNOWN, verdict.status, effect
     return signed(result.ratio), ends(result.effect.low, result.effect.high), verdict.status, effect
 
 
@@ -152,7 +153,7 @@ def bisection_headline(seen: Bisected) -> str:
 
 
 def _change_and_interval(effect: Effect | None) -> tuple[str, str]:
-    return (signed(effect.ratio), ends(effect.low, effect.high)) if effect is not None else (NONE, NONE)
+    return (signed(effect.ratio), ends(effect.low, effect.high)) if effect is not None else (UNKNOWN, UNKNOWN)
 
 
 say_of_experiment = words("plan")

@@ -6,10 +6,10 @@ Wordings are rounded outward, so that the interval lies inside each. The footnot
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from receipts.axes import in_words
+from receipts.axes.inputs import ends_of
 from receipts.base.units import change
 from receipts.judging.bound import Bound
 from receipts.judging.claim import Claim
@@ -17,6 +17,7 @@ from receipts.judging.verdict import ClaimVerdict, Comparison, Level, MetricResu
 from receipts.metrics import METRICS, Metric
 
 if TYPE_CHECKING:
+    from receipts.axes import Member
     from receipts.store import Decision
 
 
@@ -131,7 +132,7 @@ def _pair(verdict: ClaimVerdict, comparison: Comparison) -> list[str]:
         lines.append(f"Unknown: {', '.join(item.axis for item in comparison.difference.unknown)}.")
     for what, members in (("Derived", comparison.difference.derived), ("Where they ran", comparison.difference.blocks)):
         if members:
-            lines.append(f"{what}: {'; '.join(_member(item.path, item.a, item.b) for item in members)}.")
+            lines.append(f"{what}: {_moves(members)}.")
     if comparison.difference.held:
         lines.append(f"{len(comparison.difference.held)} leaves are stated on neither side and held by one context.")
     return lines
@@ -165,13 +166,11 @@ def _effect(result: MetricResult) -> str:
 def _changed(comparison: Comparison) -> str:
     if not comparison.difference.changed:
         return "nothing: the two are repeats of one configuration"
-    members = (item for axis in comparison.difference.changed for item in axis.members)
-    return "; ".join(_member(item.path, item.a, item.b) for item in members)
+    return _moves(item for axis in comparison.difference.changed for item in axis.members)
 
 
-def _member(path: str, a: Any, b: Any) -> str:
-    before, after = ("not stated" if value is None else in_words(value) for value in (a, b))
-    return f"{path} {before} → {after}"
+def _moves(members: Iterable[Member]) -> str:
+    return "; ".join(f"{item.path} {' → '.join(ends_of(item))}" for item in members)
 
 
 def _named(label: str, ids: tuple[str, ...]) -> str:

@@ -9,9 +9,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from receipts.axes import in_words
+from receipts.axes.inputs import ends_of
 from receipts.base.text import plain
 from receipts.judging.findings import refusals as rejecting
 from receipts.judging.rule import Topic
@@ -117,7 +117,7 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         effect=effect,
         counted=verdict.counted,
         moved=tuple(
-            Moved(change.axis, member.path, _value(member.a), _value(member.b))
+            Moved(change.axis, member.path, *map(plain, ends_of(member)))
             for change in verdict.difference.changed
             if change.axis not in waved
             for member in change.members
@@ -132,10 +132,6 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         reasons=tuple(_reasons(verdict, status, rules)),
         next=of_pair(replace(verdict, status=status), pair.a.head.parsed, pair.b.head.parsed),
     )
-
-
-def _value(item: Any) -> str:
-    return "not stated" if item is None else plain(in_words(item))
 
 
 def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
