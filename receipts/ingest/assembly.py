@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any
 
 from receipts.base.errors import Problem
-from receipts.ingest.configuration import state_inputs
 from receipts.ingest.devices import of_chips
 from receipts.ingest.draft import (
     RECEIPT,
@@ -33,6 +32,7 @@ from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence_list import state_evidence
 from receipts.ingest.identity import of_this_launch, state_identity
+from receipts.ingest.inputs import state_inputs
 from receipts.ingest.leaves import place
 from receipts.ingest.measurement import state_steps
 from receipts.ingest.memory import state_memory

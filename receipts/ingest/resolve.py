@@ -23,6 +23,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike, fitting, place
 from receipts.ingest.reading import UNNAMED_FUNCTION, Reading
+from receipts.receipt.leaf import AGREE
 from receipts.receipt.leaves import find_leaf
 
 INFERRED, NOTED, ASKED, PRINTED, RAN = range(5)
@@ -99,10 +100,12 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             continue
         strongest = max(fact.strength for fact in facts)
         sure = [fact for fact in facts if fact.strength != INFERRED]
-        if sure:
-            _WAYS[leaf.files if leaf is not None else "agree"](
-                draft, path, sure, [fact for fact in sure if fact.strength == strongest]
-            )
+        best = [fact for fact in sure if fact.strength == strongest]
+        way = leaf.files if leaf is not None else AGREE
+        if sure and way in _PICKS:
+            _put(draft, _PICKS[way](best))
+        elif sure:
+            _WAYS[way](draft, path, sure, best)
         if wishes := [fact for fact in facts if fact.strength == INFERRED]:
             value = "+".join(dict.fromkeys(fact.value for fact in wishes))
             draft.fill(path, value, wishes[0].where, wishes[0].source)
@@ -213,29 +216,8 @@ def _agree(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence
         _put(draft, first)
 
 
-def _first(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    """Each rank and attempt has its own: the first stands, and nothing contradicts."""
-    _put(draft, best[0])
-
-
-def _earliest(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    _put(draft, min(best, key=_time))
-
-
-def _latest(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    _put(draft, max(best, key=_time))
-
-
 def _time(fact: Fact) -> float:
     return _MOMENT.validate_python(fact.value).timestamp()
-
-
-def _max(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    _put(draft, max(best, key=lambda fact: fact.value))
-
-
-def _median(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    _put(draft, best[0], median(fact.value for fact in best))
 
 
 def _first_source(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
@@ -281,11 +263,6 @@ def _joined(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequenc
         draft.contradict(path, f"{said}, {value} by what ran ({first.where})", value)
 
 
-def _union(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
-    """Every item; that there is none is a statement, too."""
-    _put(draft, best[0], list(dict.fromkeys(item for fact in best for item in fact.value)))
-
-
 def _last(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
     """What was off at the start and is on later was on; a receipt's own word stands."""
     own = draft.base.get(path) if draft.base is not None else None
@@ -305,18 +282,21 @@ def _most_each(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequ
     _put(draft, best[0], operators, beside_own=True)
 
 
+# Nothing is to be said of these. Of what each rank has its own, the first stands; a union of no items is a statement.
+_PICKS: Final[Mapping[str, Callable[[Sequence[Fact]], Fact]]] = {
+    "earliest": lambda best: min(best, key=_time),
+    "first": lambda best: best[0],
+    "latest": lambda best: max(best, key=_time),
+    "max": lambda best: max(best, key=lambda fact: fact.value),
+    "median": lambda best: best[0]._replace(value=median(fact.value for fact in best)),
+    "union": lambda best: best[0]._replace(value=list(dict.fromkeys(item for fact in best for item in fact.value))),
+}
 _WAYS: Final[Mapping[str, Way]] = {
     "agree": _agree,
-    "earliest": _earliest,
-    "first": _first,
     "first_source": _first_source,
     "joined": _joined,
     "last": _last,
-    "latest": _latest,
-    "max": _max,
-    "median": _median,
     "most_each": _most_each,
     "one": _one,
-    "union": _union,
 }
-WAYS: Final = frozenset(_WAYS)
+WAYS: Final = _WAYS.keys() | _PICKS.keys()
