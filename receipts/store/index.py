@@ -109,15 +109,12 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
         values = _interned(connection, {part for item in new.values() for part in item.parts.values()})
         rows = [(*key, *columns_of(item, values)) for key, item in new.items()]
         inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
-        _write_axes(connection, {seq: every[digest, bytes(whole)] for digest, whole, seq in inserted}, values)
+        parts = ((seq, every[digest, bytes(whole)]) for digest, whole, seq in inserted)
+        written = sorted(row for seq, item in parts for row in axes_of(seq, item, values))
+        named = [dict(zip(_AXIS.parameters, row, strict=True)) for row in written]
+        engine_of(connection).write(connection, [(_AXIS, named)], end=False)
         known |= _known(connection, _OF_WHOLE, new)
     return {whole: seq for (_, whole), seq in known.items()}
-
-
-def _write_axes(connection: Connection, new: Mapping[int, Configuration], values: Mapping[AxisPart, int]) -> None:
-    rows = sorted(row for seq, item in new.items() for row in axes_of(seq, item, values))
-    named = [dict(zip(_AXIS.parameters, row, strict=True)) for row in rows]
-    engine_of(connection).write(connection, [(_AXIS, named)], end=False)
 
 
 def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:

@@ -116,11 +116,11 @@ def _body_digest(codec: str, body: bytes) -> str:
 
 def leaf_content(what: str, values: Sequence[Any]) -> bytes:
     """What a leaf is the digest of."""
-    return orjson.dumps([what, *(_plain(value) for value in values)], default=str)
-
-
-def _plain(value: Any) -> Any:
-    return value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
+    plain = (
+        value.astimezone(UTC).isoformat(timespec="microseconds") if isinstance(value, datetime) else value
+        for value in values
+    )
+    return orjson.dumps([what, *plain], default=str)
 
 
 MAX_ROWS: Final = 10_000  # rows: some two seconds, for which other writers wait
@@ -171,7 +171,8 @@ def seal(connection: Connection, at: datetime, most: int = MAX_ROWS) -> list[Sea
     for what in KINDS:
         if what == _ITSELF and not written:
             continue  # a seal over the last seal alone would be followed by another for ever
-        unsealed = _unsealed(connection, what, most)
+        end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
+        unsealed = list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
         if unsealed:
             written.append(_write(connection, store, what, unsealed, at))
     return written
@@ -204,11 +205,6 @@ def last_at(connection: Connection) -> datetime | None:
     """When this store was last sealed, in UTC; None where it never was."""
     at: datetime | None = connection.execute(select(func.max(seals.c.at))).scalar()
     return at
-
-
-def _unsealed(connection: Connection, what: str, most: int) -> list[SealedRow]:
-    end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
-    return list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
 
 
 def _digest_bytes(digest: str) -> bytes:

@@ -346,23 +346,25 @@ def _refuse_second(neighbours: Sequence[RelatedReceipt], item: Prepared, replace
     """A launch has at most one receipt that is not withdrawn; one that arrives superseded is not a second."""
     other = rival(item.row, neighbours, replaced)
     if other is not None:
+        whose = f"which {other.actor} submitted, " if other.actor else ""
         raise ConflictError(
             f"{item.source}: launch {other.launch} has a receipt with other bytes, {other.id[:12]}, "
-            f"{_by(other)}and nothing stored is overwritten. Where this one replaces it, submit it with "
+            f"{whose}and nothing stored is overwritten. Where this one replaces it, submit it with "
             f'--supersede "the reason", or state in the document:\n'
             f'  "supersedes": {{"target": "{other.id}", "reason": "…"}}   (in run)\n'
             f"Where it is another launch, give it its own run.launch."
         )
 
 
-def _by(other: RelatedReceipt) -> str:
-    return f"which {other.actor} submitted, " if other.actor else ""
-
-
 def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[Rows]:
     """Rows of every table, parents before what refers to them."""
     # Two writers that bring the same receipts meet at them in one order, and never wait for each other in a circle.
     ordered = sorted(new, key=lambda one: one.item.row["id"])
+    indexed = [
+        IndexedReceipt(one.seq, item.row["started"], item.row["outcome"], item.configuration, item.signature)
+        for one in new
+        for item in [one.item]
+    ]
     return [
         (_RECEIPT, [{**one.item.row, "seq": one.seq, "generation": one.generation, "actor": actor} for one in ordered]),
         (
@@ -371,11 +373,6 @@ def _rows(new: Sequence[_New], placed: Mapping[bytes, int], actor: str) -> list[
         ),
         (_VERDICT, [{**one.item.verdict, "seq": one.verdict} for one in new]),
         (_SUBJECT, [{"verdict": one.verdict, "position": 0, "side": "receipt", "receipt": one.seq} for one in new]),
-        *index.rows([_indexed(one) for one in new], placed),
+        *index.rows(indexed, placed),
         (_SUPERSESSION, [{**statement, "actor": actor} for one in new for statement in one.supersessions]),
     ]
-
-
-def _indexed(one: _New) -> IndexedReceipt:
-    item = one.item
-    return IndexedReceipt(one.seq, item.row["started"], item.row["outcome"], item.configuration, item.signature)

@@ -52,14 +52,13 @@ def table(dataset: Dataset, rows: Sequence[Row]) -> Any:
     """Rows as a table of the dataset's schema."""
     wanted = schema(dataset)
     columns = [
-        pa.array([_values(row[field.name], field.kind) for row in rows], type=wanted.field(field.name).type)
+        pa.array(
+            [list(row[field.name].items()) if field.kind == "axes" else row[field.name] for row in rows],
+            type=wanted.field(field.name).type,
+        )
         for field in dataset.fields
     ]
     return pa.Table.from_arrays(columns, schema=wanted)
-
-
-def _values(value: Any, kind: Kind) -> Any:
-    return list(value.items()) if kind == "axes" else value
 
 
 def rows(batch: Any) -> list[Row]:

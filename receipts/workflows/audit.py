@@ -174,12 +174,9 @@ class Indexed:
         for name, items in self._unsound.items():
             if items:
                 where, problem, do = _INDEX[name]
-                yield Fault("index", where, problem.format(_counted_names(items)), do)
-
-
-def _counted_names(items: Sequence[str]) -> str:
-    more = f" and {len(items) - MAX_SHOWN:,} more" if len(items) > MAX_SHOWN else ""
-    return f"{len(items):,} ({', '.join(items[:MAX_SHOWN])}{more})"
+                more = f" and {len(items) - MAX_SHOWN:,} more" if len(items) > MAX_SHOWN else ""
+                names = f"{len(items):,} ({', '.join(items[:MAX_SHOWN])}{more})"
+                yield Fault("index", where, problem.format(names), do)
 
 
 def receipt_faults(

@@ -133,7 +133,8 @@ class RemoteServer:
                 return answered
             if response.status not in (429, 503) or last:
                 raise self._error(response.status, answered)
-            time.sleep(_wait(answered.headers.get("retry-after")))
+            stated = answered.headers.get("retry-after", "")
+            time.sleep(min(float(stated), LONGEST_WAIT) if stated.isdigit() else 1.0)
         raise AssertionError("unreachable")
 
     def _error(self, status: int, answered: ServerResponse) -> ReceiptsError:
@@ -193,7 +194,3 @@ class RemoteServer:
             data["id"], data["new"], at, data["status"], tuple(data["superseded"]), stands=data["stands"]
         )
         return replace(item, submitted=stored, status=data["status"])
-
-
-def _wait(stated: str | None) -> float:
-    return min(float(stated), LONGEST_WAIT) if stated and stated.isdigit() else 1.0

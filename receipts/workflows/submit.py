@@ -190,7 +190,9 @@ def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bo
     batch = [_read(item) for item in items]
     if resume:
         batch = _skip_known(batch, store)
-    return _judge([_parse(item) for item in batch], store, rulebook)
+    batch = [_parse(item) for item in batch]
+    judged = judge_new([item.parsed for item in batch if item.parsed is not None], store, rulebook)
+    return [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
 
 
 def judge_to_send(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bool) -> Batch:
@@ -267,11 +269,6 @@ def judge_new(receipts: Sequence[Parsed], store: Store, rulebook: Rulebook) -> I
     facts = store.query.facts_of_new(receipts, rulebook.session.settings) if receipts else []
     for launch, known in zip(map(rulebook.launch, receipts), facts, strict=True):
         yield launch, judge_receipt(launch.parsed, launch.lane, rulebook.rules, known, launch)
-
-
-def _judge(batch: Batch, store: Store, rulebook: Rulebook) -> Batch:
-    judged = judge_new([item.parsed for item in batch if item.parsed is not None], store, rulebook)
-    return [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
 
 
 def _judged(item: Submission, launch: Launch, verdict: ReceiptVerdict) -> Submission:

@@ -237,7 +237,8 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     draft.put(item.to, round(quantity.value) if item.form == "integer" else quantity.value)
     companion = f"{item.to}_stated"
     if find_leaf(companion) is not None:
-        draft.put(companion, _printed(quantity, source, item))
+        whole = item.rounded and isinstance(source, int) and not item.unit
+        draft.put(companion, rounded_text(source) if whole else quantity.text)
 
 
 def _product(value: Any, item: MappedField) -> tuple[Any, float]:
@@ -247,12 +248,6 @@ def _product(value: Any, item: MappedField) -> tuple[Any, float]:
     first, *others = value.split(" × ")
     factors = [quantity.value for other in others if (quantity := read_quantity(other)) is not None]
     return (first, math.prod(factors)) if len(factors) == len(others) else (value, 1.0)
-
-
-def _printed(quantity: TableQuantity, source: Any, item: MappedField) -> str:
-    if item.rounded and isinstance(source, int) and not item.unit:
-        return rounded_text(source)
-    return quantity.text
 
 
 def _spread(draft: RowDraft, row: TableRow, spread: Spread) -> None:

@@ -78,7 +78,8 @@ def tracked_runs(place: str) -> Iterator[TrackedRun]:
             raise UsageError(f"{place}: this is no answer of MLflow; name the URL of its server") from None
         return
     folder = Path(place.removeprefix("file://"))
-    runs = [path for path in _described(folder) if {"run_id", "run_uuid"} & _yaml(path).keys()]
+    described = {path for level in ("", "[!.]*/", "[!.]*/[!.]*/") for path in folder.glob(f"{level}meta.yaml")}
+    runs = [path for path in sorted(described) if {"run_id", "run_uuid"} & _yaml(path).keys()]
     if not runs:
         raise UsageError(
             f"{place}: no run of MLflow's file store is here; start `mlflow server --backend-store-uri sqlite:///FILE` "
@@ -87,10 +88,6 @@ def tracked_runs(place: str) -> Iterator[TrackedRun]:
     for path in runs:
         if (run := _stored(path)) is not None:
             yield run
-
-
-def _described(folder: Path) -> list[Path]:
-    return sorted({*folder.glob("meta.yaml"), *folder.glob("[!.]*/meta.yaml"), *folder.glob("[!.]*/[!.]*/meta.yaml")})
 
 
 def _yaml(path: Path) -> dict[str, Any]:

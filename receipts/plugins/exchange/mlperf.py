@@ -160,7 +160,9 @@ def import_log(place: LogPath) -> PublishedLog:
     evidence = [replace(log, readings=(*log.readings, _stated(place, launch, own)))]
     if (description := place.description) is not None:
         evidence.append(read(description, f"systems/{description.name}"))
-    ingested = assemble(evidence, Options(lane=LANE if _closed(own) else "unlisted"))
+    division = own.stated.get("features.submission_division")
+    closed = division is None or division.value == "closed"
+    ingested = assemble(evidence, Options(lane=LANE if closed else "unlisted"))
     raw = None if ingested.problems else ingested.raw
     return PublishedLog(place, launch, raw, ingested.problems, ingested.contradictions)
 
@@ -187,8 +189,3 @@ def _stated(place: LogPath, launch: str, own: Reading) -> Reading:
     if place.system and place.description is None:
         reading.remark("note", f"no systems/{place.system}.json describes the machine")
     return reading
-
-
-def _closed(reading: Reading) -> bool:
-    division = reading.stated.get("features.submission_division")
-    return division is None or division.value == "closed"

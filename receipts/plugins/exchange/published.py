@@ -97,7 +97,11 @@ def submissions(launches: Iterable[Parsed], lane: Lane) -> list[SubmissionSpread
     listed = [
         SubmissionSpread(context, tuple(group), tuple(_seconds(group, lane))) for context, group in groups.items()
     ]
-    return sorted(listed, key=lambda item: (item.benchmark, item.accelerator, _chips(item), item.context))
+
+    def order(item: SubmissionSpread) -> tuple[str, str, int, str]:
+        return item.benchmark, item.accelerator, int(item.like.stated.get("hardware.chips") or 0), item.context
+
+    return sorted(listed, key=order)
 
 
 def pairs(listed: Sequence[SubmissionSpread], lane: Lane) -> Iterator[SubmissionPair]:
@@ -124,10 +128,6 @@ def _seconds(group: Sequence[Parsed], lane: Lane) -> Iterator[float]:
             yield seconds
 
 
-def _chips(item: SubmissionSpread) -> int:
-    return int(item.like.stated.get("hardware.chips") or 0)
-
-
 SHOWN_AXES = 6
 SHOWN_PAIRS = 40
 LONGEST = 80
@@ -138,7 +138,12 @@ def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[Submissi
     intro = "Published, not yours. Step time is the median launch; the spread is that of launches."
     groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
     spreads = [Section("", " on ".join(of), tables=(_spreads(list(group)),)) for of, group in groups]
-    pairs = Section("", "What differs between two submissions", tuple(_about(compared)), tables=(_pairs(compared),))
+    single = sum(pair.one_axis for pair in compared)
+    about = (
+        f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state.",
+        "An axis that one side alone states may differ; what neither states is not counted.",
+    )
+    pairs = Section("", "What differs between two submissions", about, tables=(_pairs(compared),))
     return Page("Published results", lead=(intro,), sections=(*spreads, pairs))
 
 
@@ -180,12 +185,6 @@ def _spreads(group: Sequence[SubmissionSpread]) -> Table:
         for item in group
     )
     return table_of("", "submission | #chips | #launches | #global batch | step [s] | #spread", rows)
-
-
-def _about(compared: Sequence[SubmissionPair]) -> Iterator[str]:
-    single = sum(pair.one_axis for pair in compared)
-    yield f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state."
-    yield "An axis that one side alone states may differ; what neither states is not counted."
 
 
 def _pairs(compared: Sequence[SubmissionPair]) -> Table:

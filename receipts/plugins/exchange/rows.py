@@ -66,6 +66,7 @@ def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
     for name in ("seq", "lane", "superseded_by"):
         del row[name]
     judged = orjson.loads(last.document) if last is not None else {}
+    parsed = parse_again(Document(whole.document, entry.id[:12]))
     row |= {
         "number": entry.seq,
         "run_lane": entry.lane,
@@ -77,16 +78,11 @@ def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
         "superseded_by": verdicts[0] if verdicts else None,
         "superseded_reason": verdicts[1] if verdicts else None,
         "superseded_at": verdicts[2] if verdicts else None,
-        "axes": _axes(whole),
+        "axes": {path: _text(value) for path, value in sorted(effective(parsed).items())},
         "document_bytes": len(whole.document),
         "document": whole.document.decode(),
     }
     return row
-
-
-def _axes(whole: Whole) -> Mapping[str, str]:
-    parsed = parse_again(Document(whole.document, whole.entry.id[:12]))
-    return {path: _text(value) for path, value in sorted(effective(parsed).items())}
 
 
 def _text(value: Any) -> str:

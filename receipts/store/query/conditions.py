@@ -56,14 +56,10 @@ def condition(text: str) -> Condition:
         raise UsageError(f"{text!r} is no condition; write NAME=VALUE, such as batch.micro_batch=2 or chips>=8")
     name, sign, value = match.groups()
     item = Condition(name, cast("Operator", sign), value)
-    _check_choice(item)
-    return item
-
-
-def _check_choice(item: Condition) -> None:
     choices = CHOICES.get(item.name.removeprefix("run."), ())
     if choices and not is_pattern(item) and item.value not in (*choices, NOT_STATED):
         raise UsageError(f"{item}: {item.name} is one of {', '.join(choices)}{near(item.value, choices)}")
+    return item
 
 
 def is_pattern(item: Condition) -> bool:

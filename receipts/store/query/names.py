@@ -31,7 +31,7 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
         return [_pinned(connection, text[1:])]
     if text.startswith("label="):
         return _labelled(connection, text, text.removeprefix("label="))
-    by_name = _named(connection, text)
+    by_name = _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
     by_id = _by_id(connection, text.lower()) if _HEX.match(text.lower()) else []
     if by_id and by_name and by_id != by_name:
         raise NotFound(
@@ -102,11 +102,6 @@ def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
     if ids:
         return ids
     raise NotFound(f"no receipt has {text}; see: receipts list")
-
-
-def _named(connection: Connection, text: str) -> list[str]:
-    """By exact label, else by exact launch."""
-    return _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
 
 
 def _called(

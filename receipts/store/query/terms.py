@@ -19,6 +19,7 @@ from receipts.axes.difference import CODE
 from receipts.axes.effective import OPEN_MAPS, axis_leaves, axis_of
 from receipts.axes.inputs import PREFIX
 from receipts.base.errors import NotFound, UsageError, near
+from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.document import COMPLETE
 from receipts.receipt.leaves import find_leaf, leaves
 from receipts.store.entries import safe
@@ -124,25 +125,14 @@ def typed(column: str, item: Condition) -> Any:
         return _moment(item)
     kind = receipts.c[column].type.python_type
     if kind is str:
-        _refuse_surrogates(item.value)
-        return safe(_accelerator(item.value) if column == "accelerator" else item.value)
+        item.value.encode()  # no column holds half a surrogate pair; an engine would say so in its own words
+        known = find_accelerator(item.value) if column == "accelerator" else None
+        return safe(known.key if known else item.value)
     value = number(item.value)
     if value is None or isnan(value) or (kind is int and not value.is_integer()):
         what, such = ("fraction", "0.3") if column == "mfu" else ("whole number" if kind is int else "number", "8")
         raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}{such}")
     return max(-_MAX_INTEGER, min(int(value), _MAX_INTEGER)) if kind is int else value
-
-
-def _refuse_surrogates(text: str) -> None:
-    """No column can hold such a text; an engine would say so in its own words."""
-    text.encode()
-
-
-def _accelerator(value: str) -> str:
-    from receipts.receipt.accelerators import find_accelerator
-
-    known = find_accelerator(value)
-    return known.key if known else value
 
 
 def _moment(item: Condition) -> datetime:

@@ -184,8 +184,9 @@ def role_statements(submitter: str, decider: str, reader: str, schema: str = "pu
     roles = (submitter, decider, reader)
     place, everybody = quoted_name(schema), ", ".join(map(quoted_name, roles))
     for role in roles:
+        literal = role.replace("'", "''")
         yield (
-            f"DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = {_literal(role)}) "
+            f"DO $$ BEGIN IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = '{literal}') "
             f"THEN CREATE ROLE {quoted_name(role)} NOLOGIN; END IF; END $$"
         )
     yield f"REVOKE CREATE ON SCHEMA {place} FROM PUBLIC"
@@ -207,7 +208,3 @@ def _listed(tables: Sequence[Table], schema: str) -> str:
 def quoted_name(name: str) -> str:
     """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -86,7 +86,8 @@ class Postgres:
         few: list[Rows] = []
         for statement, rows in tables:
             # COPY takes rows as they are given, and none out of a query.
-            if len(rows) >= COPIED and _is_plain_insert(statement):
+            declared = statement.declared
+            if len(rows) >= COPIED and isinstance(declared, Insert) and declared.select is None:
                 self._copy(connection, statement, rows)
             else:
                 few.append((statement, rows))
@@ -229,10 +230,6 @@ class Postgres:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             for table in tables:
                 connection.exec_driver_sql(f"VACUUM {table}")
-
-
-def _is_plain_insert(statement: SqlStatement) -> bool:
-    return isinstance(statement.declared, Insert) and statement.declared.select is None
 
 
 def _plain(column: ColumnElement[Any]) -> Any:
