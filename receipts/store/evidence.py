@@ -60,17 +60,14 @@ class KeptFiles:
         with _scratch() as packed:
             digest = _pack(file, packed)
             if digest not in self.held([digest]):
-                self._refuse_beyond_limit(file, packed.stat().st_size)
+                size, used = packed.stat().st_size, sum(self._place.sizes().values()) if self._limit < math.inf else 0
+                if used + size > self._limit:
+                    raise StoreError(
+                        f"{file}: {amount(size)} packed, beside {amount(used)} that are kept, is more than {LIMIT} "
+                        f"allows ({amount(self._limit)}); free some with: receipts evidence gc --older 365, or raise it"
+                    )
                 self._place.put(f"{digest}.gz", packed)
         return digest
-
-    def _refuse_beyond_limit(self, file: Path, size: int) -> None:
-        used = sum(self._place.sizes().values()) if self._limit < math.inf else 0
-        if used + size > self._limit:
-            raise StoreError(
-                f"{file}: {amount(size)} packed, beside {amount(used)} that are kept, is more than {LIMIT} allows "
-                f"({amount(self._limit)}); free some with: receipts evidence gc --older 365, or raise it"
-            )
 
     @contextmanager
     def file(self, digest: str) -> Iterator[Path]:

@@ -102,15 +102,6 @@ def create(connection: Connection) -> None:
     engine_of(connection).create_triggers(connection)
 
 
-def _refuse_strangers(connection: Connection, address: Address) -> None:
-    strangers = set(inspect(connection).get_table_names()) - {"alembic_version"}
-    if strangers:
-        shown = ", ".join(sorted(strangers)[:3])
-        raise StoreError(
-            f"{address}: another program keeps its tables here ({shown}); name an empty database with --store"
-        )
-
-
 def identify(connection: Connection) -> None:
     """Give the store its id, where it has none."""
     from datetime import UTC, datetime
@@ -148,12 +139,15 @@ def upgrade(address: Address) -> Upgrade:
 
 
 def _known(connection: Connection, address: Address) -> str:
-    held = "alembic_version" in inspect(connection).get_table_names()
-    current = (revision(connection) or "") if held else ""
+    tables = set(inspect(connection).get_table_names())
+    current = (revision(connection) or "") if "alembic_version" in tables else ""
     if current:
         compare(address, current)
-    else:
-        _refuse_strangers(connection, address)
+    elif strangers := tables - {"alembic_version"}:
+        shown = ", ".join(sorted(strangers)[:3])
+        raise StoreError(
+            f"{address}: another program keeps its tables here ({shown}); name an empty database with --store"
+        )
     return current
 
 

@@ -173,18 +173,15 @@ def seal(connection: Connection, at: datetime, most: int = MAX_ROWS) -> list[Sea
             continue  # a seal over the last seal alone would be followed by another for ever
         end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
         unsealed = list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
-        if unsealed:
-            written.append(_write(connection, store, what, unsealed, at))
+        if not unsealed:
+            continue
+        root = merkle.root(item.digest for item in unsealed).hex()
+        one = Seal(0, store, what, unsealed[0].number, unsealed[-1].number, len(unsealed), root, at)
+        values = {name: value for name, value in one._asdict().items() if name != "seq"}
+        key = connection.execute(insert(seals).values(**values)).inserted_primary_key
+        assert key is not None
+        written.append(one._replace(seq=key[0]))
     return written
-
-
-def _write(connection: Connection, store: str, what: str, rows: Sequence[SealedRow], at: datetime) -> Seal:
-    root = merkle.root(item.digest for item in rows).hex()
-    one = Seal(0, store, what, rows[0].number, rows[-1].number, len(rows), root, at)
-    values = {name: value for name, value in one._asdict().items() if name != "seq"}
-    key = connection.execute(insert(seals).values(**values)).inserted_primary_key
-    assert key is not None
-    return one._replace(seq=key[0])
 
 
 def all_seals(connection: Connection, what: str | None = None) -> Iterator[Seal]:

@@ -282,7 +282,12 @@ def _decide(
 ) -> Submitted:
     """What becomes of a receipt; adds it to those that are to be written where it is new. Raises ConflictError."""
     row = item.row
-    _refuse_purged(world, item)
+    gone = world.purged.get(row["id"])
+    if gone is not None:
+        raise ConflictError(
+            f"{item.source}: {gone.id[:12]} was purged on {gone.at:%Y-%m-%d} "
+            f"({gone.reason}) and does not come back; submit a document without what had to go"
+        )
     known = world.get(row["id"])
     if known is not None:
         return Submitted(known.id, False, known.submitted_at, known.status, stands=known.superseded is None)
@@ -314,15 +319,6 @@ def _decide(
         stands=not later,
         undecided=_of_others(related, item),
     )
-
-
-def _refuse_purged(world: World, item: Prepared) -> None:
-    gone = world.purged.get(item.row["id"])
-    if gone is not None:
-        raise ConflictError(
-            f"{item.source}: {gone.id[:12]} was purged on {gone.at:%Y-%m-%d} "
-            f"({gone.reason}) and does not come back; submit a document without what had to go"
-        )
 
 
 def _of_others(neighbours: Sequence[RelatedReceipt], item: Prepared) -> tuple[str, ...]:

@@ -201,7 +201,11 @@ def receipt_faults(
     try:
         parsed = parse_again(document)
         launch = rulebook.launch(parsed)
-        expected = _promoted(launch, kept)
+        row = kept.columns
+        answer = kept.answer or VerdictColumns(
+            row["status"], row["path_answer"], taint_kinds(row["tainted"]), taint_kinds(row["undecided"])
+        )
+        expected = promoted(launch, answer, row["submitted_at"])
     except ReceiptsError as error:
         reason = error.problems[0] if isinstance(error, InputError) and error.problems else error
         yield Fault("document", where, f"it can no longer be read: {reason}", "upgrade frontier-receipts")
@@ -218,15 +222,6 @@ def receipt_faults(
                 f"{name} is {_value_text(kept.columns.get(name))} and its document gives {_value_text(expected[name])}"
             )
             yield Fault("column", where, f"{problem}: the row was edited", RESTORE)
-
-
-def _promoted(launch: Launch, kept: ReceiptRecord) -> dict[str, Any]:
-    """The columns that follow from the bytes, and from the verdict that was given with them."""
-    row = kept.columns
-    answer = kept.answer or VerdictColumns(
-        row["status"], row["path_answer"], taint_kinds(row["tainted"]), taint_kinds(row["undecided"])
-    )
-    return promoted(launch, answer, row["submitted_at"])
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -75,7 +75,9 @@ def journal_differences(parsed: Parsed, ranks: Sequence[RankPart]) -> Iterator[t
     except (UnmergeableParts, InputError) as error:
         yield "journal", f"it cannot be replayed: {str(error).splitlines()[0]}"
         return
-    later = _added_later(parsed)
+    by_user = (parsed.receipt.notes or {}).get("ingest.stated_by_user")
+    later = {path for entry in parsed.receipt.evidence or () for path in entry.read or ()}
+    later |= set(by_user) if isinstance(by_user, tuple) else set()
     failed = stated["run.outcome"] != "ok"
     for path in sorted({*parsed.stated, *stated}):
         if path.startswith(_ABOUT) or (failed and path.startswith(_ENDING)):
@@ -84,13 +86,6 @@ def journal_differences(parsed: Parsed, ranks: Sequence[RankPart]) -> Iterator[t
         if mine == theirs or not later.isdisjoint((path, path.partition("[")[0], f"{keys(path)[0]}.*")):
             continue
         yield path, f"{short_value(mine)} is stated, and its journal says {short_value(theirs)}"
-
-
-def _added_later(parsed: Parsed) -> set[str]:
-    held = (parsed.receipt.notes or {}).get("ingest.stated_by_user")
-    return {path for entry in parsed.receipt.evidence or () for path in entry.read or ()} | {
-        *(held if isinstance(held, tuple) else ())
-    }
 
 
 def short_value(value: Any) -> str:
@@ -183,15 +178,12 @@ def _agreeing(parsed: Parsed, journals: Sequence[Path]) -> dict[Path, str]:
 def refuse_unheld(document: Document, store: Store) -> None:
     """Refuse to replace what the store does not hold. Raises UsageError."""
     launch = parse(document).receipt.run.launch
-    if not any(item.receipt.run.launch == launch for item in _called(store, launch)):
-        raise UsageError(f"the store has no receipt of launch {launch} to supersede; submit it without --supersede")
-
-
-def _called(store: Store, name: str) -> list[Parsed]:
     try:
-        return [store.parsed(item) for item in store.resolve_all(name)]
+        called = [store.parsed(item) for item in store.resolve_all(launch)]
     except NotFound:
-        return []
+        called = []
+    if not any(item.receipt.run.launch == launch for item in called):
+        raise UsageError(f"the store has no receipt of launch {launch} to supersede; submit it without --supersede")
 
 
 _MANY, _MAX_JOBS = 500, 16

@@ -19,7 +19,6 @@ from receipts.receipt import Document, parse
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged, RankPart
     from receipts.emit.run_record import RunRecord
-    from receipts.ingest.reading import AllocationFailure
 
 LARGEST_LOG: Final = 64 << 20  # bytes at its end that are read
 
@@ -55,7 +54,12 @@ def blamed(record: RunRecord, logs: Iterable[str] = ()) -> None:
     for text in texts:
         recognized = failure_in(text)
         if recognized is not None and recognized.is_oom:
-            blame(record, "oom", {**_leaves(recognized), "message": message or recognized.message})
+            names = ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes", "operator", "chip")
+            leaves: dict[str, Any] = {name: getattr(recognized, name) for name in names}
+            leaves |= {"class": recognized.class_, "phase": recognized.phase}
+            # The ordinal in a message is the one that the process sees.
+            leaves |= {"device": recognized.chip, "message": message or recognized.message}
+            blame(record, "oom", leaves)
             return
     for line in _lines_of_hangs(texts) if record.outcome == "crash" else ():
         blame(record, "hang", {"class": "not_oom", "message": line})
@@ -68,13 +72,6 @@ def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
         for line in text.decode(errors="replace").splitlines():
             if reports_hang(line[:MAX_MESSAGE]):
                 yield redact(line.strip()[:MAX_MESSAGE])
-
-
-def _leaves(failure: AllocationFailure) -> dict[str, Any]:
-    names = ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes", "operator", "chip")
-    figures = {name: getattr(failure, name) for name in names}
-    # The ordinal in a message is the one that the process sees.
-    return {**figures, "class": failure.class_, "phase": failure.phase, "device": figures.pop("chip")}
 
 
 def _tail(name: str) -> bytes:

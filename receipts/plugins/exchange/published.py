@@ -95,7 +95,12 @@ def submissions(launches: Iterable[Parsed], lane: Lane) -> list[SubmissionSpread
         seen |= names
         groups[run.context or run.label or parsed.id].append(parsed)
     listed = [
-        SubmissionSpread(context, tuple(group), tuple(_seconds(group, lane))) for context, group in groups.items()
+        SubmissionSpread(
+            context,
+            tuple(group),
+            tuple(time for parsed in group if (time := Launch(parsed, lane).step_seconds) is not None),
+        )
+        for context, group in groups.items()
     ]
 
     def order(item: SubmissionSpread) -> tuple[str, str, int, str]:
@@ -121,13 +126,6 @@ def pair_of(a: SubmissionSpread, b: SubmissionSpread, lane: Lane) -> SubmissionP
     return SubmissionPair(a, b, difference_under(lane, a.like, b.like), effect)
 
 
-def _seconds(group: Sequence[Parsed], lane: Lane) -> Iterator[float]:
-    for parsed in group:
-        seconds = Launch(parsed, lane).step_seconds
-        if seconds is not None:
-            yield seconds
-
-
 SHOWN_AXES = 6
 SHOWN_PAIRS = 40
 LONGEST = 80
@@ -143,7 +141,12 @@ def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[Submissi
         f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state.",
         "An axis that one side alone states may differ; what neither states is not counted.",
     )
-    pairs = Section("", "What differs between two submissions", about, tables=(_pairs(compared),))
+    rows = (
+        (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
+        for pair in compared[:SHOWN_PAIRS]
+    )
+    table = table_of("", "A | B | B over A | differs | #may differ", rows)
+    pairs = Section("", "What differs between two submissions", about, tables=(table,))
     return Page("Published results", lead=(intro,), sections=(*spreads, pairs))
 
 
@@ -185,14 +188,6 @@ def _spreads(group: Sequence[SubmissionSpread]) -> Table:
         for item in group
     )
     return table_of("", "submission | #chips | #launches | #global batch | step [s] | #spread", rows)
-
-
-def _pairs(compared: Sequence[SubmissionPair]) -> Table:
-    rows = (
-        (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
-        for pair in compared[:SHOWN_PAIRS]
-    )
-    return table_of("", "A | B | B over A | differs | #may differ", rows)
 
 
 def _differs(pair: SubmissionPair) -> str:

@@ -80,7 +80,10 @@ def export(
 
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")
-    written = form or _by_name(place)
+    by_suffix = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "": "parquet", ".parquet": "parquet"}
+    written = form or by_suffix.get(place.suffix.lower())
+    if written is None:
+        raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
     if written == "mlflow":
         from receipts.plugins.exchange.mlflow_export import export_runs
 
@@ -103,14 +106,6 @@ def export(
     if chosen.words() and not done.rows["receipts"]:
         notes.append("no receipt meets the conditions; try them with: receipts list")
     return Answer(data, Page("Export", (about,), lead=(f"with {others}",) if others else ()), notes=tuple(notes))
-
-
-def _by_name(place: Path) -> str:
-    known = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", "": "parquet", ".parquet": "parquet"}
-    known_format = known.get(place.suffix.lower())
-    if known_format is None:
-        raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
-    return known_format
 
 
 def _chosen(where: tuple[str, ...], since: str | None, until: str | None) -> ExportOptions:

@@ -108,16 +108,10 @@ def launches(
 
 def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
     """Numbers of configurations that may differ in one axis, with the axis; the newest ``limit`` of each axis."""
-    candidates = _candidates(connection, of, axis, limit)
-    return _newest(_apart(connection, of, candidates, axis), limit)
-
-
-def _newest(by_configuration: Mapping[int, str], limit: int) -> dict[int, str]:
-    """The configurations of each axis that were written last."""
     numbers: dict[str, list[int]] = {}
-    for number, axis in by_configuration.items():
-        numbers.setdefault(axis, []).append(number)
-    return {number: axis for axis, held in numbers.items() for number in sorted(held)[-limit:]}
+    for number, name in _apart(connection, of, _candidates(connection, of, axis, limit), axis).items():
+        numbers.setdefault(name, []).append(number)
+    return {number: name for name, held in numbers.items() for number in sorted(held)[-limit:]}
 
 
 def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:

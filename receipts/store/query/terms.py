@@ -122,7 +122,11 @@ class ColumnTest:
 def typed(column: str, item: Condition) -> Any:
     """The value that a condition compares a column with. Raises UsageError for one that the column cannot have."""
     if column in _TIMES:
-        return _moment(item)
+        try:
+            moment = datetime.fromisoformat(item.value)
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError):  # of no calendar, or of none in UTC
+            raise UsageError(f"{item}: write a time such as {item.name}{item.operator}2026-03-01") from None
     kind = receipts.c[column].type.python_type
     if kind is str:
         item.value.encode()  # no column holds half a surrogate pair; an engine would say so in its own words
@@ -133,14 +137,6 @@ def typed(column: str, item: Condition) -> Any:
         what, such = ("fraction", "0.3") if column == "mfu" else ("whole number" if kind is int else "number", "8")
         raise UsageError(f"{item}: {item.name} is a {what}; write {item.name}{item.operator}{such}")
     return max(-_MAX_INTEGER, min(int(value), _MAX_INTEGER)) if kind is int else value
-
-
-def _moment(item: Condition) -> datetime:
-    try:
-        moment = datetime.fromisoformat(item.value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):  # of no calendar, or of none in UTC
-        raise UsageError(f"{item}: write a time such as {item.name}{item.operator}2026-03-01") from None
 
 
 # Columns whose every value an axis has in the same words.
