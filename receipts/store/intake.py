@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Table, insert, select
+from sqlalchemy import Connection, Table, func, insert, select
 
 from receipts.base.errors import Problem
 from receipts.metrics import Launch
@@ -99,17 +99,16 @@ class Intake:
         self.left_out = 0
         self.conflicts: list[Problem] = []
         self.notes: list[str] = []
+        self._replaced: list[Row] = []
 
     # Receipts
 
-    def receipts(self, batch: Sequence[Arrival], standings: Mapping[str, Sequence[Row]]) -> None:
-        """Receipts with their verdicts; ``standings`` are all supersessions of the other store, by receipt."""
+    def receipts(self, batch: Sequence[Arrival]) -> None:
+        """Receipts with their verdicts; `settle` follows the last of them."""
         asks = ask_related(self._connection, [item.row for item in batch])
         existing, purged = engine_of(self._connection).together(self._connection, asks)
         world = World((RelatedReceipt(*row) for row in existing), purged)
-        about = {row[0] for row in existing if standings.get(row[0])}
         rows: dict[str, dict[str, Any]] = {}
-        extra: list[Row] = []
         for item in batch:
             own = item.row["id"]
             if own in world.purged:
@@ -123,13 +122,11 @@ class Intake:
                 taken = {other.generation for other in related if other.launch == item.row["launch"]}
                 generation = item.generation if item.generation not in taken else max(taken) + 1
                 rows[own] = {**item.row, "generation": generation}
-                extra += [_superseded(other.id, item.row) for other in replaced if other.superseded is None]
-                extra += [_superseded(own, other._asdict()) for other in later]
+                self._replaced += [_superseded(other.id, item.row) for other in replaced if other.superseded is None]
+                self._replaced += [_superseded(own, other._asdict()) for other in later]
                 world.take(item.row, item.row["actor"], generation, replaced, stands=not later)
         held = [item for item in batch if item.row["id"] not in world.purged]
         self._write_receipts([item for item in held if item.row["id"] in rows], rows)
-        self._write_standings({*about, *(item.row["id"] for item in held)}, extra, standings)
-        self._refuse_second(rows.values())
         numbers = self._numbers(item.row["id"] for item in held)
         known = [seq for receipt, seq in numbers.items() if receipt not in rows]
         self._verdicts("verdicts", [verdict for item in held for verdict in item.verdicts], numbers, known)
@@ -146,16 +143,15 @@ class Intake:
         indexed = [IndexedReceipt.of(numbers[item.row["id"]], item.row["started"], item.launch) for item in new]
         index.add(self._connection, indexed)
 
-    def _write_standings(
-        self, about: Iterable[str], extra: Sequence[Row], standings: Mapping[str, Sequence[Row]]
-    ) -> None:
-        """What both stores say of standing: of receipts that came, and of those here that they replace."""
+    def settle(self, standings: Mapping[str, Sequence[Row]]) -> None:
+        """What both stores say of standing, when all receipts are here; ``standings`` are rows there, by receipt."""
+        about = self._present(receipts.c.id, [*standings, *(row["receipt"] for row in self._replaced)])
         coming = {receipt: list(standings.get(receipt, ())) for receipt in about}
-        for row in extra:
-            statements = coming.setdefault(row["receipt"], [])
+        for row in self._replaced:
+            statements = coming[row["receipt"]]
             if row["successor"] not in {item["successor"] for item in statements}:
                 statements.append(row)
-        successors = {row["successor"] for rows in coming.values() for row in rows if row["successor"]}
+        successors = {row["successor"] for rows in coming.values() for row in rows}
         gone = self._present(purges.c.receipt, successors)
         there = gone | self._present(receipts.c.id, successors)
 
@@ -168,19 +164,20 @@ class Intake:
             return {**row, "successor": None, "reason": f"superseded by {successor[:12]}, {_ELSEWHERE}{row['reason']}"}
 
         self._statements("supersessions", {receipt: list(map(settled, rows)) for receipt, rows in coming.items()})
+        if self.new["receipts"]:
+            self._refuse_second()
 
-    def _refuse_second(self, new: Iterable[Row]) -> None:
+    def _refuse_second(self) -> None:
         """A launch has at most one receipt that stands."""
-        launches = {row["launch"] for row in new}
-        query = select(receipts.c.launch, receipts.c.id).where(receipts.c.launch.in_(launches), standing())
+        several = select(receipts.c.launch).where(standing()).group_by(receipts.c.launch).having(func.count() > 1)
+        query = select(receipts.c.launch, receipts.c.id).where(receipts.c.launch.in_(several), standing())
         stand: dict[str, list[str]] = defaultdict(list)
         for launch, receipt in self._connection.execute(query.order_by(receipts.c.seq)):
             stand[launch].append(receipt[:12])
         for launch, ids in stand.items():
-            if len(ids) > 1:
-                what = f"it has a receipt with other bytes here, {ids[0]}, and one there, {ids[1]}"
-                do = f'where that one is right: receipts retract {ids[0]} --reason "…"; else retract it there'
-                self.conflicts.append(Problem(f"launch {launch}", what, do))
+            what = f"it has a receipt with other bytes here, {ids[0]}, and one there, {ids[1]}"
+            do = f'where that one is right: receipts retract {ids[0]} --reason "…"; else retract it there'
+            self.conflicts.append(Problem(f"launch {launch}", what, do))
 
     # Verdicts
 

@@ -189,7 +189,7 @@ def test_what_is_common_is_looked_for_among_the_newest_and_then_in_its_index(
 def test_a_scan_reads_the_rows_of_those_alone_that_meet_its_conditions(tmp_path: Path) -> None:
     with open_store(str(tmp_path / "receipts.db")) as store, reading(store.database.engine) as connection:
         terms = resolve_terms(connection, tuple(map(condition, ("lane=cpu-torch", "outcome=oom", "mfu>0.1"))))
-        (page,) = lists._pages(connection, terms, plan_list({}, 1), {}, "newest", None)
+        (page,) = lists._pages(connection, terms, plan_list({}, 1), {}, Filters(), None)
         compiled = page.rows.compile(connection, compile_kwargs={"literal_binds": True})
         (plan,) = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}").all()
     assert "COVERING INDEX receipts_listed" in plan[3]

@@ -102,7 +102,7 @@ class _StoreImport:
             if part != name:
                 self._take_rows(name, rows)
                 name, rows = part, []
-            self._receipts(waiting, some if part == "verdicts" else [], standings)
+            self._receipts(waiting, some if part == "verdicts" else [])
             waiting = some if part == "receipts" else []
             if part == "supersessions":
                 for row in some:
@@ -119,8 +119,9 @@ class _StoreImport:
             count += len(waiting)
             if waiting and progress is not None:
                 progress(count, total)
-        self._receipts(waiting, [], standings)
+        self._receipts(waiting, [])
         self._take_rows(name, rows)
+        self._intake.settle(standings)
         intake = self._intake
         if intake.conflicts:
             raise InputError(self._source.place, _shown(intake.conflicts))
@@ -141,7 +142,7 @@ class _StoreImport:
         elif rows:
             self._intake.rows(name, rows)
 
-    def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row], standings: Mapping[str, Sequence[Row]]) -> None:
+    def _receipts(self, rows: Sequence[Row], verdicts: Sequence[Row]) -> None:
         if not rows:
             return
         judgements: dict[str, list[VerdictRow]] = {}
@@ -150,7 +151,7 @@ class _StoreImport:
             if judgement is not None:
                 judgements.setdefault(row["receipt"], []).append(judgement)
         batch = [item for row in rows if (item := self._arrival(row, judgements.get(row["id"], []))) is not None]
-        self._intake.receipts(batch, standings)
+        self._intake.receipts(batch)
 
     def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
         """A row as a receipt on its way in; None where it is damaged, which is remembered."""

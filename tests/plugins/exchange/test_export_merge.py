@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import rule_cases as cases
 from export_stores import fill, put, take, write
 from receipts.axes.configuration import configuration
 from receipts.base.errors import InputError
+from receipts.plugins.exchange.export import ExportOptions, Format
 from receipts.plugins.exchange.store_import import ImportedStore
 from receipts.receipt import Document, Parsed
 from receipts.store import Filters, Store, open_store
@@ -171,6 +173,22 @@ def test_a_receipt_that_comes_after_its_successor_does_not_stand(here: Store, th
     put(there, [old])
     merge(there, here, tmp_path)
     assert not here.entry(old.id).stands
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_a_successor_that_comes_with_a_later_part_is_its_successor(
+    there: Store, here: Store, tmp_path: Path, form: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("export", "source"):
+        monkeypatch.setattr(f"receipts.plugins.exchange.{module}._CHUNK", 1)
+    old = launch("old")
+    new = launch("old", run__label="new", run__supersedes=supersede(old.id))
+    put(there, [old, launch("between"), new])
+    write(there, tmp_path / "out", form, ExportOptions(since=datetime(2000, 1, 1, tzinfo=UTC)))
+    take(tmp_path / "out", here)
+    assert here.entry(old.id).superseded_by == new.id
+    assert [item.reason for item in here.supersessions()] == ["a better clock"]
+    assert whole(here)
 
 
 def test_two_successors_of_one_receipt_are_a_conflict(here: Store, there: Store, tmp_path: Path) -> None:
