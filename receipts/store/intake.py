@@ -370,4 +370,5 @@ def _superseded(receipt: str, by: Row) -> Row:
 
 
 def _short(value: Any) -> str:
-    return "nothing" if value is None else str(value)[:40]
+    text = "nothing" if value is None else str(value)
+    return text[:12] if len(text) == 64 else text[:40]  # an id is told by its beginning

@@ -247,7 +247,7 @@ def test_a_pin_that_points_elsewhere_is_a_conflict_until_both_agree(here: Store,
     there.pin("golden", theirs.id)
     there.pin("only", theirs.id)
     text = refused(there, here, tmp_path)
-    assert f"@golden: receipt is {mine.id[:40]} here and {theirs.id[:40]} there (" in text
+    assert f"@golden: receipt is {mine.id[:12]} here and {theirs.id[:12]} there (" in text
     assert "@only" not in text
     there.pin("golden", mine.id)
     merge(there, here, tmp_path)
