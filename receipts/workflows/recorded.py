@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from receipts.emit.merge import Merged, RankPart
     from receipts.emit.run_record import RunRecord
 
-LARGEST_LOG: Final = 64 << 20  # bytes at its end that are read
+MAX_LOG: Final = 64 << 20  # bytes at its end that are read
 
 
 def read(journal: str, *, hang: bool = False) -> RunRecord:
@@ -78,8 +78,8 @@ def _tail(name: str) -> bytes:
     try:
         with Path(name).open("rb") as stream:
             size = stream.seek(0, 2)
-            stream.seek(max(0, size - LARGEST_LOG))
-            return stream.read(LARGEST_LOG)
+            stream.seek(max(0, size - MAX_LOG))
+            return stream.read(MAX_LOG)
     except OSError as error:
         raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
 

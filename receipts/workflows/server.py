@@ -38,7 +38,7 @@ _MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes of an answer
 TOKEN: Final = "RECEIPTS_TOKEN"
 PATIENCE: Final = 30.0  # seconds for one answer
 ATTEMPTS: Final = 4  # where the server asks to wait, or is not there
-LONGEST_WAIT: Final = 5.0  # seconds
+MAX_WAIT: Final = 5.0  # seconds
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
 Query = Sequence[tuple[str, str]]
 Body = bytes | IO[bytes] | None
@@ -134,7 +134,7 @@ class RemoteServer:
             if response.status not in (429, 503) or last:
                 raise self._error(response.status, answered)
             stated = answered.headers.get("retry-after", "")
-            time.sleep(min(float(stated), LONGEST_WAIT) if stated.isdigit() else 1.0)
+            time.sleep(min(float(stated), MAX_WAIT) if stated.isdigit() else 1.0)
         raise AssertionError("unreachable")
 
     def _error(self, status: int, answered: ServerResponse) -> ReceiptsError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from receipts.plugins.exchange.notebook import ImportedTable
     from receipts.plugins.exchange.store_import import ImportedStore
 
-SHOWN = 12  # lines of one kind; --json has them all
+MAX_SHOWN = 12  # lines of one kind; --json has them all
 UNREAD, DISAGREEMENT = 80, 200  # signs of a text
 
 
@@ -94,10 +94,10 @@ def _times(count: int, what: str) -> str:
 
 def _cut(texts: Iterable[str]) -> list[str]:
     every = list(texts)
-    left = len(every) - SHOWN
-    return [*every[:SHOWN], f"and {left} more; see them all with --json"] if left > 0 else every
+    left = len(every) - MAX_SHOWN
+    return [*every[:MAX_SHOWN], f"and {left} more; see them all with --json"] if left > 0 else every
 
 
 def _cut_points(rows: Iterable[tuple[str, str]]) -> Points:
     every = list(rows)
-    return points_of(every[:SHOWN]) + lines_of(_cut(name for name, _ in every)[SHOWN:])
+    return points_of(every[:MAX_SHOWN]) + lines_of(_cut(name for name, _ in every)[MAX_SHOWN:])

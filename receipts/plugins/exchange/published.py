@@ -24,7 +24,7 @@ from receipts.receipt.accelerators import find_accelerator
 from receipts.stats import effect as effects
 from receipts.stats.equivalence import Effect
 
-FEWEST = 3  # launches of a side whose own spread gives an interval
+MIN_LAUNCHES = 3  # launches of a side whose own spread gives an interval
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ def pairs(listed: Sequence[SubmissionSpread], lane: Lane) -> Iterator[Submission
 
 def pair_of(a: SubmissionSpread, b: SubmissionSpread, lane: Lane) -> SubmissionPair:
     """What differs between two submissions; their effect where both have launches enough."""
-    enough = min(len(a.seconds), len(b.seconds)) >= FEWEST
+    enough = min(len(a.seconds), len(b.seconds)) >= MIN_LAUNCHES
     effect = effects.compare(a.seconds, b.seconds, better="lower") if enough else None
     return SubmissionPair(a, b, difference_under(lane, a.like, b.like), effect)
 
 
-SHOWN_AXES = 6
-SHOWN_PAIRS = 40
-LONGEST = 80
+MAX_AXES = 6
+MAX_PAIRS = 40
+MAX_TEXT = 80
 
 
 def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair]) -> Page:
@@ -143,7 +143,7 @@ def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[Submissi
     )
     rows = (
         (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
-        for pair in compared[:SHOWN_PAIRS]
+        for pair in compared[:MAX_PAIRS]
     )
     table = table_of("", "A | B | B over A | differs | #may differ", rows)
     pairs = Section("", "What differs between two submissions", about, tables=(table,))
@@ -192,8 +192,8 @@ def _spreads(group: Sequence[SubmissionSpread]) -> Table:
 
 def _differs(pair: SubmissionPair) -> str:
     axes = pair.apart.axes
-    more = f" and {len(axes) - SHOWN_AXES} more" if len(axes) > SHOWN_AXES else ""
-    return ", ".join(axes[:SHOWN_AXES]) + more or "nothing that is stated"
+    more = f" and {len(axes) - MAX_AXES} more" if len(axes) > MAX_AXES else ""
+    return ", ".join(axes[:MAX_AXES]) + more or "nothing that is stated"
 
 
 def _effect(pair: SubmissionPair) -> str:
@@ -204,4 +204,4 @@ def _effect(pair: SubmissionPair) -> str:
 
 
 def _cell(value: object) -> str:
-    return "not stated" if value is None else plain(value, LONGEST)
+    return "not stated" if value is None else plain(value, MAX_TEXT)
