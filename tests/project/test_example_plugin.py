@@ -20,6 +20,19 @@ pytestmark = pytest.mark.slow
 Call = Callable[..., subprocess.CompletedProcess[str]]
 LOG = "".join(f"tinyloop> step {step}: loss={9 - step / 10} seconds=0.5\n" for step in range(1, 41))
 
+SERVED = """
+import os
+from starlette.testclient import TestClient
+from receipts.judging.rulebook import Rulebook
+from receipts.plugins.serve.run import with_pages
+from receipts.plugins.serve.server import Server, Settings
+from receipts.store import open_store
+with open_store(os.environ["RECEIPTS_STORE"]) as store:
+    server = Server(store, Rulebook(), Settings(("testserver",), open=True))
+    with TestClient(with_pages(server)) as client:
+        print(client.get("/v1/outcomes").text)
+"""
+
 
 @pytest.fixture(scope="module")
 def installed(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -50,7 +63,7 @@ def call(installed: Path, shell: Shell) -> Call:
 
 @pytest.fixture
 def stored(shell: Shell) -> None:
-    """Three launches of one lane, one of which ran out of memory."""
+    """Three launches of one lane, one of which crashed."""
     for name in ("a", "b"):
         shell.store(name)
     oom = {"run__outcome": "crash", "run__exit_code": 1}
@@ -76,6 +89,13 @@ def test_its_question_is_asked_of_an_open_store(call: Call, stored: None) -> Non
         {"lane": "cpu-torch", "outcome": "crash", "launches": 1},
         {"lane": "cpu-torch", "outcome": "ok", "launches": 2},
     ])  # fmt: skip
+
+
+def test_its_question_is_an_operation_of_the_server(call: Call, stored: None) -> None:
+    done = call("-c", SERVED)
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [("crash", 1), ("ok", 2)]
+    assert json.loads(done.stdout) == [{"lane": "cpu-torch", "outcome": word, "launches": n} for word, n in rows]
 
 
 def test_its_report_and_its_section_are_written(call: Call, stored: None, shell: Shell) -> None:
