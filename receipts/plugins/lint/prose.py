@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted, known_peaks
@@ -180,7 +181,8 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
         start = match.end() if match else end
 
 
-def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> list[StatementDraft]:
+@lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
+def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[StatementDraft, ...]:
     """Statements of one sentence. A question, a target, a condition and what is denied state nothing unless linked."""
     found: list[StatementDraft] = []
     asked = text.rstrip(" *_\"')+").endswith("?")
@@ -193,7 +195,7 @@ def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> list[Stat
         draft = _draft(text, quantity, found, linked=linked)
         if draft is not None and (linked or not (asked or _is_open(text, quantity))):
             found.append(draft)
-    return contradicted(beyond_hardware(found, text), text)
+    return tuple(contradicted(beyond_hardware(found, text), text))
 
 
 def _is_open(text: str, quantity: Quantity) -> bool:

@@ -114,7 +114,7 @@ def _printed(text: str, words: list[Quantity]) -> Iterator[Quantity]:
     for match in _QUANTITY.finditer(text):
         if any(match.start() < one.end and one.start < match.end() for one in words):
             continue
-        dimension = next((name for name in _UNITS if match[name] is not None), "none")
+        dimension = match.lastgroup if match.lastgroup in _UNITS else "none"
         unit = match[dimension].strip() if dimension != "none" else ""
         sign = (match["sign"] or "").strip()
         bound: Bound = "least" if match["plus"] else _bound_before(text, match.start())

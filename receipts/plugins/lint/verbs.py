@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mkd")
 SKIPPED = ("node_modules", "__pycache__", "site-packages")
-LARGEST = 8 << 20  # bytes: no page that a person wrote is near it, and its blocks take some forty times as much memory
+LARGEST = 8 << 20  # bytes: no page that a person wrote is near it, and it takes some thirty times as much memory
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """How well performance statements are told from other numbers, on prose made and labelled for it.
 
-`heldout-*` was written and labelled before the first rule of the detector and never looked at while rules changed;
-`tuned-*` was. The bars are asserted for the whole; the held-out part has bars of its own, so that it shows a rule that
-was fitted to the rest.
+`heldout-*` was written and labelled before the first rule of the detector; `tuned-*` was used for the rules. The bars
+are asserted for the whole; the held-out part has bars of its own, so that it shows a rule that was fitted to the rest.
 """
 
 from __future__ import annotations
