@@ -32,7 +32,7 @@ class Answer:
     always: Sequence[str] = ()  # notes that explain the exit code, printed beside JSON as well
     _data: Any = None
     _shown: Any = None
-    _code = 0
+    _code: int | Callable[[], int] = 0
     _files: Mapping[str, Callable[[], bytes | str | Mapping[str, bytes | str] | None]] = MappingProxyType({})
     _rows: Sequence[Mapping[str, Any]] | Callable[[], Sequence[Mapping[str, Any]]] | None = None
     _columns: Sequence[str] = ()
@@ -42,7 +42,7 @@ class Answer:
         self,
         data: Any = None,
         shown: Shown | Callable[..., Shown] = None,
-        code: int = 0,
+        code: int | Callable[[], int] = 0,
         notes: Sequence[str] = (),
         *,
         opened: bool = False,
@@ -73,7 +73,7 @@ class Answer:
     @property
     def exit_code(self) -> int:
         """The code that the command ends with: 0 yes, 1 no, 3 undecided."""
-        return self._code
+        return self._code() if callable(self._code) else self._code
 
     @property
     def rows(self) -> Sequence[Mapping[str, Any]] | None:

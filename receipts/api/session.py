@@ -21,6 +21,7 @@ class Session:
     """One asking: an open store, the rulebook, and noise floors that it may share with others."""
 
     asks_store = True  # whether documents are judged beside the store, too
+    jobs: int | None = 1  # processes that long work may take; None: one for each core
 
     def __init__(self, store: Store | None, rulebook: Rulebook, floors: Floors | None = None) -> None:
         self._opened = store

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 class Session(Asking):
     """One call of the program."""
 
+    jobs = None
+
     def __init__(self, store: str | None = None, config: str | None = None, *, asks_store: bool = False) -> None:
         self._store = store
         self.floors = None

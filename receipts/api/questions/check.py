@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from receipts.api.answer import Answer, Answers
     from receipts.api.session import Session
     from receipts.judging.facts import Facts
+    from receipts.judging.verdict import ReceiptVerdict
     from receipts.receipt import Parsed
     from receipts.store import Store
     from receipts.workflows.evidence import Verified
@@ -88,18 +89,24 @@ def check(
 
     def answer(item: Parsed, facts: Facts) -> Answer:
         lane, by = item.receipt.run.lane, replaced.get(item.id)
-        verdict = judge_receipt(item, lanes.of(lane), rules, facts)
+        held: dict[bool, ReceiptVerdict] = {}
+
+        def verdict(*, prove: bool = False) -> ReceiptVerdict:
+            """Judged once: JSON has the proof of each error, which takes longer."""
+            if True not in held and prove not in held:
+                held[prove] = judge_receipt(item, lanes.of(lane), rules, facts, prove=prove)
+            return held[True] if True in held else held[prove]
 
         def shown(*, quiet: bool = False, missing: bool = False) -> Any:
             if quiet:
-                return text(line(verdict, by))
+                return text(line(verdict(), by))
             undeclared = (lane, near(lane, lanes.names())) if lane not in lanes.names() else None
-            return page(verdict, item.source, missing=missing, undeclared=undeclared, replaced=by)
+            return page(verdict(), item.source, missing=missing, undeclared=undeclared, replaced=by)
 
-        def data() -> Any:
-            return verdict_to_json(judge_receipt(item, lanes.of(lane), rules, facts, prove=True))
+        def data() -> dict[str, Any]:
+            return verdict_to_json(verdict(prove=True))
 
-        return Answer(data, shown, verdict.exit_code, rows=lambda: data()["findings"])
+        return Answer(data, shown, lambda: verdict().exit_code, rows=lambda: data()["findings"])
 
     return Answers(judged(), lambda done: 2 if refused else worst_code(done), always=refused)
 
@@ -205,7 +212,7 @@ def _chosen(
     alone = not every and documents(receipts) and not session.asks_store
     store = None if alone else session.opened(looked_up=receipts)
     if every and store is not None:
-        yield from verify_all(store, session.rulebook, files, jobs)
+        yield from verify_all(store, session.rulebook, files, session.jobs if jobs is None else jobs)
         return
     kept = kept_files(store.database.address) if store is not None else None
     for given in receipts:

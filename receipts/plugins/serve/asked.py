@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -47,34 +48,36 @@ class Asked:
         answer = question.function(session, **_given(question, call))
         form, opened = call.get("format", "json"), call.get("verbose", False)
         views = {name: call.values[name] for name in question.views if name in call.values and name != "verbose"}
-        headers = {CODE: str(answer.exit_code)}
+        if form in question.files:
+            replied = _file(question, answer, form)
+        elif form == "text":
+            width = call.get("width")
+            terminal = Terminal(width or 100, width, call.get("color", False))
+            replied = Reply(answer.text(terminal, opened=opened, **views), MEDIA[form])
+        else:
+            replied = Reply(answer.form(form, views), MEDIA[form])
+        # Behind the body: what proves more of it answers the code as well.
+        headers = {**replied.headers, CODE: str(answer.exit_code)}
         texts = [*session.notes, *answer.notes]
         headers |= {name: _packed(each) for name, each in ((NOTES, texts), (WHY, answer.always)) if each}
         if answer.following is not None:
             url = call.request.url.include_query_params(cursor=answer.following)
             headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
-        if form == "text":
-            width = call.get("width")
-            terminal = Terminal(width or 100, width, call.get("color", False))
-            return Reply(answer.text(terminal, opened=opened, **views), MEDIA["text"], headers=headers)
-        if form in question.files:
-            return _file(question, answer, form, headers)
-        return Reply(answer.form(form, views), MEDIA[form], headers=headers)
+        return replace(replied, headers=headers)
 
 
-def _file(question: Question[..., Any], answer: Any, name: str, headers: Mapping[str, str]) -> Reply:
-    file = question.files[name]
+def _file(question: Question[..., Any], answer: Any, name: str) -> Reply:
+    file, why = question.files[name], question.files[name].without
     try:
         content = answer.file(name)
-        why = file.without
     except NothingToWrite as error:
         content, why = None, str(error)
     if content is None:
-        return Reply("", "text/plain", headers={**headers, NOTHING: _packed([why or "there is nothing to write"])})
+        return Reply("", "text/plain", headers={NOTHING: _packed([why or "there is nothing to write"])})
     if isinstance(content, Mapping):
         texts = {part: text if isinstance(text, str) else text.decode() for part, text in content.items()}
-        return Reply(json.dumps(texts), headers=headers)
-    return Reply(content, file.media, headers=headers)
+        return Reply(json.dumps(texts))
+    return Reply(content, file.media)
 
 
 def _packed(texts: Sequence[str]) -> str:

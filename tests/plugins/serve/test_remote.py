@@ -21,7 +21,7 @@ from receipts.workflows.server import RemoteServer as Client
 pytestmark = pytest.mark.slow
 
 EVERY = report_store.everything()
-A, B = EVERY[0].id, EVERY[4].id
+A, B, LEFT = EVERY[0].id, EVERY[4].id, EVERY[-2].id
 READ = (
     ("list",),
     ("list", "outcome=oom", "--limit", "1"),
@@ -54,6 +54,40 @@ def test_every_answer_is_the_one_of_the_store_itself(both: tuple[Shell, str, str
     for words in READ:
         there, here = shell("--store", url, *words), shell("--store", path, *words)
         assert (there.out, there.code) == (here.out, here.code), words
+
+
+def test_a_list_that_is_longer_than_a_page_is_whole(
+    both: tuple[Shell, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, url, path = both
+    monkeypatch.setattr("receipts.cli.far.PAGE", 3)
+    for order in ("newest", "oldest", "stored"):
+        for words in ("--limit 0", "-n 7 --all", "--limit 0 --json", "-n 5 --format csv"):
+            asked = ("list", "--order", order, *words.split())
+            there, here = shell("--store", url, *asked), shell("--store", path, *asked)
+            assert (there.out, there.err, there.code) == (here.out, here.err, here.code), asked
+            assert len(here.lines) > 5
+
+
+def test_what_an_answer_is_written_as_is_written_here(both: tuple[Shell, str, str]) -> None:
+    shell, url, path = both
+    calls = (
+        ("compare", A, B, "--require", "faster", "--junit"),
+        ("chips", A, "--svg"),
+        ("bridge", A, B, "--svg"),
+        ("preflight", A, "--next"),
+    )
+    for number, words in enumerate(calls):
+        said = []
+        for store, name in ((url, f"there{number}"), (path, f"here{number}")):
+            answered = shell("--store", store, *words, name)
+            file = shell.folder / name
+            text = file.read_text(encoding="utf-8") if file.exists() else None
+            said.append((answered.out.replace(name, "F"), answered.err.replace(name, "F"), answered.code, text))
+        assert said[0] == said[1], words
+    plans = [("bridge", A, LEFT, "--plan", str(shell.folder / name), "--json") for name in ("a", "b")]
+    there, here = (shell("--store", store, *words) for store, words in zip((url, path), plans, strict=True))
+    assert (there.code, there.out.replace("/a/", "/b/")) == (here.code, here.out)
 
 
 def test_files_are_sent_and_compared(both: tuple[Shell, str, str]) -> None:
