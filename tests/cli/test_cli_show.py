@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -119,6 +120,31 @@ def test_it_says_what_a_rank_owns_and_how_the_experts_were_loaded(shell: Shell) 
     assert "routing: the fullest expert has 1.83× the mean load, 0.29% of the tokens dropped" in text
     assert "TP8 SP " in text
     assert " ETP2" in text
+
+
+@pytest.mark.parametrize(
+    ("leaves", "share"),
+    [
+        (
+            {"parallelism__pipeline": 4, "batch__accumulation": 16, "parallelism__schedule": "1F1B"},
+            "15.8% of a step, by 4 stages and 16 micro batches",
+        ),
+        (
+            {
+                "parallelism__pipeline": 4,
+                "parallelism__virtual_pipeline": 2,
+                "batch__accumulation": 16,
+                "parallelism__schedule": "interleaved 1F1B",
+            },
+            "8.6% of a step",
+        ),
+        ({"parallelism__pipeline": 4, "batch__accumulation": 16, "parallelism__schedule": "zero_bubble"}, ""),
+        ({"parallelism__pipeline": 1, "batch__accumulation": 16, "parallelism__schedule": "1F1B"}, ""),
+    ],
+)
+def test_it_says_which_share_of_a_step_pipeline_stages_wait(shell: Shell, leaves: dict[str, Any], share: str) -> None:
+    text = " ".join(shell("show", shell.write("one", "megatron", **leaves)).out.split())
+    assert (f"pipeline bubble: {share}" in text) if share else ("pipeline bubble" not in text)
 
 
 def test_it_says_which_lineage_ran_and_what_differs_from_the_nearest(shell: Shell) -> None:
