@@ -102,7 +102,7 @@ def test_a_mistyped_name_is_answered_with_those_near_it(three: Shell) -> None:
 @pytest.mark.parametrize(
     ("condition", "says"),
     [
-        ("outcome=om", "outcome is one of ok, oom, crash, hang, nan, preempted; did you mean oom?"),
+        ("outcome=om", "outcome is one of ok, oom, crash, hang, nan, preempted, unknown; did you mean oom?"),
         ("run.kind!=trainig", "did you mean training?"),
         ("status=unwitnessed", "status is one of valid, open, invalid"),
     ],
