@@ -259,8 +259,8 @@ def _joined(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequenc
     weaker = [fact for fact in facts if fact.strength < first.strength]
     others = dict.fromkeys(fact.value for fact in weaker)
     if set(others) - {fact.value for fact in best}:
-        said = f"{' and '.join(others)} by its log ({weaker[0].where})"
-        draft.contradict(path, f"{said}, {value} by what ran ({first.where})", value)
+        by_its_log = f"{' and '.join(others)} by its log ({weaker[0].where})"
+        draft.contradict(path, f"{by_its_log}, {value} by what ran ({first.where})", value)
 
 
 def _last(draft: ReceiptDraft, path: str, facts: Sequence[Fact], best: Sequence[Fact]) -> None:
