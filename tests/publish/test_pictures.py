@@ -15,7 +15,7 @@ from receipts.base.units import GIB
 from receipts.publish.pictures import forest, topology
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.pictures.topology import Heat, layout
-from receipts.publish.report import over_sequence, over_weeks, step_times
+from receipts.publish.report import launches, over_sequence, over_weeks
 from receipts.questions.week import series
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ def launch(side: str, middle: float, steady: bool = True) -> series.LaunchSteps:
 
 
 def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
-    return step_times.picture(
+    return launches.picture(
         [launch("A", 0.020), launch("B", 0.018), launch("B", 0.0181, False)], name=name, title=label
     )
 
@@ -222,7 +222,7 @@ def test_nothing_to_draw_is_no_picture() -> None:
     assert over_weeks.picture([], [], name="p", title="t") is None
     one = over_weeks.FrontierCourse("a", (over_weeks.FrontierChange(1, 0, 1.0, None),))
     assert over_weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
-    assert step_times.picture([launch("A", 1.0)], name="p", title="t") is None
+    assert launches.picture([launch("A", 1.0)], name="p", title="t") is None
 
 
 def test_every_chip_has_a_cell_where_the_topology_has_it() -> None:
@@ -260,13 +260,13 @@ def test_steps_without_a_steady_segment_are_marked() -> None:
 
 @pytest.mark.parametrize(("seconds", "unit"), [(2.5, "s"), (0.25, "ms"), (2.5e-5, "µs"), (2.5e-9, "µs")])
 def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None:
-    svg = step_times.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
+    svg = launches.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
     assert svg is not None
     assert f"step time, {unit}" in texts(svg)
 
 
 def test_equal_numbers_are_no_error() -> None:
     flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(series.SHARES)) for side in "AB"]
-    assert step_times.picture(flat, name="p", title="t") is not None
+    assert launches.picture(flat, name="p", title="t") is not None
     same = [over_sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
     assert over_sequence.picture(same, name="p", title="t") is not None

@@ -16,7 +16,7 @@ import rule_cases as cases
 from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
-from receipts.publish.report import chips, over_sequence, over_weeks, step_times
+from receipts.publish.report import launches, over_sequence, over_weeks
 from receipts.questions.week import series
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
@@ -236,7 +236,7 @@ def test_nothing_is_no_figure(data: WeekData) -> None:
     lane = replace(data.lanes[0], frontier=(), stated=())
     assert over_sequence.figure("a", lane, data.sections.ceilings[lane.name]) is None
     assert over_weeks.figure("a", "cpu-torch", (), "2026-W10") is None
-    assert step_times.figures("a", ()) == chips.figures("a", ()) == ()
+    assert launches.step_figures("a", ()) == launches.chip_figures("a", ()) == ()
 
 
 def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -> None:

@@ -11,7 +11,7 @@ from receipts.base.text import plain
 from receipts.publish import comparison
 from receipts.publish.claim import headline
 from receipts.publish.page import Code, Page, Section
-from receipts.publish.report import appendix, step_times
+from receipts.publish.report import appendix, launches
 from receipts.publish.report.page import links
 from receipts.publish.report.template import page as written
 from receipts.publish.text import NOTE
@@ -44,7 +44,7 @@ def pair_page(data: PairData, rule_set: RuleSet, folders: Sequence[Path] = ()) -
 def body(data: PairData, rule_set: RuleSet) -> tuple[list[Section], dict[str, Any]]:
     """The sections of a comparison that code makes, and what the template of the others takes."""
     shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
-    figures = step_times.figures("steps", (data.timed,) if data.timed is not None else ())
+    figures = launches.step_figures("steps", (data.timed,) if data.timed is not None else ())
     given = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
     return given, {"shown": given, "pair": data}
 

@@ -19,7 +19,7 @@ from receipts.base.units import counted
 from receipts.judging.rule import Topic
 from receipts.metrics.chips.words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked
-from receipts.publish.report import appendix as cited
+from receipts.publish.report import appendix
 from receipts.publish.report.page import FEWEST_ROWS, joined, link, links, numbered, place, rule
 from receipts.publish.text import NOTE, amount, change, gib, number, percent, span
 from receipts.publish.words import words
@@ -209,7 +209,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "finding": finding,
     "gap": ceiling.gap,
     "gib": gib,
-    "known": lambda codes, rules: cited.known_rules(rules, codes).values(),
+    "known": lambda codes, rules: appendix.known_rules(rules, codes).values(),
     "lanes": lambda lanes: joined((at(lane, "frontier"),) for lane in lanes),
     "largest": largest,
     "leads": numbered,

@@ -21,8 +21,7 @@ from receipts.publish.html import environment
 from receipts.publish.markdown import markdown
 from receipts.publish.page import Figure, Page, Section
 from receipts.publish.pictures import forest
-from receipts.publish.report import appendix, chips, over_sequence, over_weeks, regressions, step_times
-from receipts.publish.report import appendix as cited_rules
+from receipts.publish.report import appendix, launches, over_sequence, over_weeks, regressions
 from receipts.publish.report.page import place
 from receipts.publish.report.template import fault
 from receipts.publish.report.template import page as written
@@ -36,7 +35,7 @@ def page(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> Page:
     shown = written("weekly/page.j2", _values(data, rules), folders, figures=_figures(data), sections=watched)
     added = (module.section(data) for module in services("weekly"))
     sections = [*shown.sections, *(item for item in added if item is not None)]
-    sections += cited_rules.rules_section(rules, sections)
+    sections += appendix.rules_section(rules, sections)
     sections += [appendix.receipts_section(data.receipts)] if data.receipts else []
     return replace(shown, sections=tuple(sections))
 
@@ -57,7 +56,7 @@ def _values(data: WeekData, rules: RuleSet) -> dict[str, Any]:
 
 def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
     """The pictures of each section, by its anchor; those over weeks of the first lane that has them come first."""
-    drawn = {"memory": chips.figures("memory-chips", data.drawn.chips), "summary": ()}
+    drawn = {"memory": launches.chip_figures("memory-chips", data.drawn.chips), "summary": ()}
     for lane in data.lanes:
         of = data.drawn.lanes[lane.name]
         first = not drawn["summary"]
@@ -70,7 +69,7 @@ def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
         drawn[place(lane.name, "frontier")] = _known(sequence, weeks)
         plot = forest.figure(place(lane.name, "effects"), lane.name, (*lane.accepted, *lane.inconclusive))
         plotted = "accepted" if lane.accepted else "inconclusive"
-        every = list(zip(step_times.figures(place(lane.name, "steps"), of.compared), of.compared, strict=True))
+        every = list(zip(launches.step_figures(place(lane.name, "steps"), of.compared), of.compared, strict=True))
         for part, shown in (("accepted", lane.accepted), ("inconclusive", lane.inconclusive)):
             ends = {(item.a[0].id, item.b[0].id) for item in shown}
             steps = (figure for figure, item in every if (item.a.id, item.b.id) in ends)

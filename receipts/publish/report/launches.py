@@ -1,22 +1,23 @@
-"""Step times of compared launches: a row for each launch, with the spread of its steady steps.
+"""Pictures of launches: the step times of compared ones, a row each, and memory by chip over the physical topology.
 
 Launches stay apart: the spread between medians is what a comparison rests on, and pooled steps would hide it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from receipts.base.text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
-from receipts.publish.pictures import svg
+from receipts.publish.pictures import svg, topology
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
 from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas
+from receipts.publish.pictures.topology import Heat, layout
 from receipts.publish.report.page import link
-from receipts.publish.text import number
-from receipts.questions.week.series import ComparedSteps, LaunchSteps
+from receipts.publish.text import gib, number
+from receipts.questions.week.series import Chips, ComparedSteps, LaunchSteps, highest
 
 _LEFT: Final = 46.0
 _RIGHT: Final = 92.0
@@ -86,25 +87,25 @@ def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) 
     canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)
 
 
-def figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:
+def step_figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:
     """A picture for each comparison; the first says how they are read."""
-    return tuple(_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(compared, 1))
+    return tuple(_step_figure(f"{anchor}-{index}", item, first=index == 1) for index, item in enumerate(compared, 1))
 
 
-def _figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
+def _step_figure(anchor: str, item: ComparedSteps, *, first: bool) -> Figure:
     moved = f", {plain(' and '.join(item.changed))}" if item.changed else ""
     title = f"{item.measure.capitalize()} by launch: {plain(item.a.name)} (A) and {plain(item.b.name)} (B){moved}"
 
     rows = [one.per(item.per) for one in item.launches]
     return Figure(
         anchor,
-        _caption(item, moved, first=first),
+        _step_caption(item, moved, first=first),
         lambda name: picture(rows, name=name, title=title, measure=item.measure),
-        _table(title, item),
+        _step_table(title, item),
     )
 
 
-def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
+def _step_caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
     reading = (
         " A row a launch, of the steps of its steady segment: the mark is the median, the box the middle half, the "
         "line 5 to 95 %, each tick a twentieth of the steps."
@@ -116,7 +117,7 @@ def _caption(item: ComparedSteps, moved: str, *, first: bool) -> Cell:
     return (*ends, f"{caption}{open_ones}{left}{f' Changed: {moved[2:]}.' if moved else ''}")
 
 
-def _table(title: str, item: ComparedSteps) -> Table:
+def _step_table(title: str, item: ComparedSteps) -> Table:
     header = "side | launch | median step [s] | 5 % [s] | 95 % [s] | #steps kept | #of | steady | #tokens a step"
     rows = (
         (
@@ -127,3 +128,66 @@ def _table(title: str, item: ComparedSteps) -> Table:
         for one in item.launches
     )
     return table_of(title, header, rows)
+
+
+MAX_TOGETHER: Final = 4  # in one picture
+MAX_LISTED: Final = 4  # chips of a launch in the table, the tightest of them
+
+
+def heat_of(of: Chips) -> Heat:
+    """Chips as they are drawn."""
+    known = of.ordered
+    shares = {item.chip: of.share(item) for item in known}
+    most, least = max(shares.values(), default=0.0), min(shares.values(), default=0.0)
+    return Heat(
+        layout=layout(
+            [item.chip for item in of.chips],
+            count=of.count,
+            hosts=of.hosts,
+            physical=of.physical,
+            accelerator=of.accelerator,
+        ),
+        values={item.chip: float(highest(item)) for item in known},
+        title=f"{plain(of.receipt.name, 40)} · {plain(of.phase.replace('_', ' '))}, GiB",
+        about="",
+        limits={item.chip: float(item.limit) for item in known if item.limit},
+        leaders=frozenset(chip for chip, share in shares.items() if share == most > least),
+        thin=frozenset(item.chip for item in known if item.limit and shares[item.chip] > 1.0 - of.wanted),
+    )
+
+
+def chip_figures(anchor: str, launches: Sequence[Chips]) -> tuple[Figure, ...]:
+    """Pictures of so many launches each, the tightest first, of those with two chips or more."""
+    drawn = [item for item in launches if len(heat_of(item).values) >= topology.FEWEST]
+    parts = [drawn[at : at + MAX_TOGETHER] for at in range(0, len(drawn), MAX_TOGETHER)]
+    return tuple(_chip_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
+
+
+def _chip_figure(anchor: str, launches: Sequence[Chips]) -> Figure:
+    title, drawn = "Memory by chip", [heat_of(item) for item in launches]
+    caption, table = _chip_caption(title, launches), _chip_table(title, launches)
+    return Figure(anchor, caption, lambda name: topology.picture(drawn, name=name, title=title), table)
+
+
+def _chip_caption(title: str, launches: Sequence[Chips]) -> Cell:
+    thin = " Red with !: less is left than the lane wants." if any(heat_of(item).thin for item in launches) else ""
+    outlined = " Outlined: the fullest." if any(heat_of(item).leaders for item in launches) else ""
+    caption = (
+        f"{title} in the phase in which its launch is tightest; the darker, the nearer to its limit.{thin}{outlined} "
+    )
+    named = [part for item in launches for part in (*link(item.receipt), "; ")]
+    return (caption, *named[:-1], ".")
+
+
+def _chip_table(title: str, launches: Iterable[Chips]) -> Table:
+    header = "launch | phase | #chip | in use [GiB] | live peak [GiB] | pool peak [GiB] | limit [GiB]"
+    rows: list[tuple[str | Cell, ...]] = []
+    after = []
+    for item in launches:
+        ordered = item.ordered
+        for one in ordered[:MAX_LISTED]:
+            amounts = map(gib, (one.used, one.peak, one.pool, one.limit))
+            rows.append((link(item.receipt)[:1], item.phase.replace("_", " "), str(one.chip), *amounts))
+        if len(ordered) > MAX_LISTED:
+            after.append(f"{plain(item.receipt.name)}: and {len(ordered) - MAX_LISTED:,} chips that keep more.")
+    return table_of(title, header, rows, tuple(after))
