@@ -65,6 +65,7 @@ _BOUNDS: Final = re.compile(
     r"close\sto|(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈]))\s?(?:an?\s)?$",
     re.IGNORECASE,
 )
+_HUGE: Final = re.compile(r"[eE][+-]?\d{3}|\d{300}")  # no float, and no measurement
 _ABOUT: Final = 0.05  # of the number: what "about" allows at most
 QUALIFIED: Final = ("±", "+/-", "+-", "+/−")
 
@@ -112,7 +113,7 @@ def _bound_before(text: str, start: int) -> Bound:
 
 def _printed(text: str, words: list[Quantity]) -> Iterator[Quantity]:
     for match in _QUANTITY.finditer(text):
-        if any(match.start() < one.end and one.start < match.end() for one in words):
+        if any(match.start() < one.end and one.start < match.end() for one in words) or _HUGE.search(match[0]):
             continue
         dimension = match.lastgroup if match.lastgroup in _UNITS else "none"
         unit = match[dimension].strip() if dimension != "none" else ""
