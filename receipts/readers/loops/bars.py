@@ -28,7 +28,7 @@ _COUNT: Final = r"(?<![\d.])(?P<count>\d{1,9})/(?P<of>\d{1,9})"
 _BARS: Final = (
     re.compile(
         rf"\d{{1,3}}%(?:\|[^|\n]{{0,400}}\|)?\s*{_COUNT}\s*\[{_CLOCK}<[^,\]]{{1,30}},\s*"
-        r"(?P<rate>[\d.]{1,12}|\?)\s?(?P<unit>s/it|it/s|s/step|step/s|s/ba|ba/s)\b"
+        r"(?P<rate>[\d.]{1,12}|\?)\s?(?P<unit>s/it|it/s|s/step|step/s)\b"
     ),
     re.compile(rf"{_COUNT} {_CLOCK} • \S{{1,20}} (?P<rate>[\d.]{{1,12}})(?P<unit>it/s)"),
     re.compile(rf"{_COUNT} (?:\[[=>.]{{4,80}}\]|[━╸╺ ]{{4,80}}).{{0,80}}?(?P<rate>[\d.]{{1,12}})(?P<unit>[mu]?s/step)"),
@@ -68,7 +68,9 @@ class ProgressBars(LineReader):
     """Reads the bars of a log, whoever draws them."""
 
     source: ClassVar[str] = "progress-bar"
-    anchors: ClassVar[tuple[bytes, ...]] = (b"s/it", b"it/s", b"s/step", b"step/s", b"s/ba", b"ba/s")
+    anchors: ClassVar[tuple[bytes, ...]] = (
+        *(b"s/it", b"it/s", b"s/step - ", b"s/step]", b"s/step,", b"step/s]", b"step/s,"),
+    )
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +121,7 @@ class ProgressBars(LineReader):
             return
         parts = match.groupdict()
         rate = float(match["rate"]) if match["rate"].count(".") < 2 and match["rate"] != "?" else 0.0
-        if unit in ("it/s", "step/s", "ba/s"):
+        if unit in ("it/s", "step/s"):
             rate = 1 / rate if rate else 0.0
         elif unit.endswith("/step"):
             rate *= SECONDS.get(unit.partition("/")[0], 1.0)

@@ -77,7 +77,8 @@ def test_bars_of_rich_and_of_keras_are_read() -> None:
     assert rich is not None
     assert rich.seconds == [2.0]
     keras = means(
-        " 10/100 [==>.........] - ETA: 3:00 - loss: 2.5 - 2s/step\n 60/100 [====>.....] - ETA: 1:00 - 2s/step\n"
+        " 10/100 [==>.........] - ETA: 3:00 - 2s/step - loss: 2.5\n"
+        " 60/100 [====>.......] - ETA: 1:00 - 2s/step - loss: 2.4\n"
     )
     assert keras is not None
     assert keras.seconds == [2.0]
