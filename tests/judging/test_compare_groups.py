@@ -235,7 +235,7 @@ def test_the_change_that_is_printed_is_the_one_that_the_interval_is_around() -> 
     verdict = judged(group("a", 3), group("b", 4, seconds=0.79, numerics__learning_rate=7))
     for item in verdict.results:
         if item.effect.low is not None and item.effect.high is not None and item.effect.ratio is not None:
-            assert signed(item.ratio) == f"{(item.effect.ratio - 1) * 100:+.2f} %"
+            assert signed(item.ratio).replace("−", "-") == f"{(item.effect.ratio - 1) * 100:+.2f} %"
     assert (
         signed(replace(verdict.results[0], effect=replace(headline(verdict), ratio=None), stated_ratio=None).ratio)
         == "~"
