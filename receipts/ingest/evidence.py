@@ -24,6 +24,7 @@ from receipts.ingest.source import HEAD, MAX_LINE, Source
 from receipts.ingest.wrapping import MAX_SIZE, bare, placed, unwrapped
 
 Progress = Callable[[int], None]
+_PICKLE: Final = re.compile(rb"\x80[\x02-\x05](?:[}\]\x95c(]|\x8c)", re.DOTALL)
 _UNKNOWN_FORM: Final = "neither text nor a binary form that a reader knows"
 _MIN_STEPS: Final = 4
 # Of a run that restarts, some steps do ascend.
@@ -59,6 +60,8 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
     elif source.foreign or _binary(source.head):
         readings = []
         what = f"packed as {source.foreign}: unpack it first" if source.foreign else _UNKNOWN_FORM
+        if _PICKLE.match(source.head):
+            what = "a pickle, such as torch's memory snapshot: opening one runs what is in it, so that none is read"
         remarks.append(Remark("broken", what, Place()))
     else:
         readings, unread = _log(source, progress)
