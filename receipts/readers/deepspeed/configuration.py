@@ -22,7 +22,8 @@ _BATCH = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _OTHERS = frozenset(
     {"zero_optimization", "bf16", "fp16", "optimizer", "gradient_accumulation_steps", "steps_per_print"}
 )
-_DEPTH = 3
+_DEPTH = 4
+_MAX_ITEMS = 100
 
 
 class DeepSpeedSettings(JsonReader):
@@ -35,7 +36,8 @@ class DeepSpeedSettings(JsonReader):
     def claims(cls, head: bytes) -> bool:
         """Whether it is a JSON object with a batch size by DeepSpeed's name, and another of its keys."""
         named = (any(f'"{name}"'.encode() in head for name in names) for names in (_BATCH, _OTHERS))
-        return super().claims(head) and all(named)
+        staged = b'"zero_optimization"' in head and b'"stage"' in head
+        return super().claims(head) and (staged or all(named))
 
     def take(self, reading: Reading, document: dict[str, Any]) -> None:
         """What the configuration states, or one within it."""
@@ -46,12 +48,16 @@ class DeepSpeedSettings(JsonReader):
 
 
 def _configuration(node: Any, depth: int = _DEPTH) -> dict[str, Any] | None:
-    """The first object that holds a batch size by DeepSpeed's name, at most so deep."""
-    if not isinstance(node, dict):
+    """The first object that holds a batch size by DeepSpeed's name, or a stage, at most so deep."""
+    if not isinstance(node, dict | list):
         return None
-    if any(name in node for name in _BATCH):
+    zero = node.get("zero_optimization") if isinstance(node, dict) else None
+    if isinstance(node, dict) and (
+        any(name in node for name in _BATCH) or (isinstance(zero, dict) and "stage" in zero)
+    ):
         return node
-    inner = (_configuration(value, depth - 1) for value in node.values()) if depth else ()
+    values = node.values() if isinstance(node, dict) else node[:_MAX_ITEMS]
+    inner = (_configuration(value, depth - 1) for value in values) if depth else ()
     return next((item for item in inner if item is not None), None)
 
 

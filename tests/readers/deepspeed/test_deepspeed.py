@@ -302,3 +302,11 @@ def test_one_optimizer_in_three_spellings_is_no_contradiction() -> None:
 def test_the_class_names_an_optimizer_that_no_setting_names() -> None:
     found = read("DeepSpeed Basic Optimizer = FusedLamb\n[INFO] [config.py:752:print]   optimizer_name ........ None\n")
     assert found.stated["numerics.optimizer"].value == "FusedLamb"
+
+
+def test_a_configuration_within_a_list_of_another_document_is_read(tmp_path: Path) -> None:
+    (path := tmp_path / "job.json").write_text(
+        '{"job": {"args": [{"deepspeed": {"zero_optimization": {"stage": 2}, "bf16": {"enabled": true}}}]}}'
+    )
+    (found,) = file_evidence(path).readings
+    assert found.stated["parallelism.strategy"].value == "zero2"
