@@ -23,6 +23,7 @@ from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week, moment
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, entries, open_store
+from receipts.store.entry import taint_kinds
 from receipts.store.database import reading
 from receipts.store.tables import receipts
 from store_receipts import ready
@@ -88,7 +89,7 @@ def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:
 
 def test_every_set_of_kinds_is_read_back_as_it_was_written() -> None:
     sets = [kinds for count in range(len(KINDS) + 1) for kinds in itertools.combinations(KINDS, count)]
-    assert [entries.taint_kinds(entries.taint_text(kinds)) for kinds in sets] == sets
+    assert [taint_kinds(entries.taint_text(kinds)) for kinds in sets] == sets
 
 
 def with_mfu(one: Parsed) -> Parsed:
