@@ -23,8 +23,8 @@ from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week, moment
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, entries, open_store
-from receipts.store.entry import taint_kinds
 from receipts.store.database import reading
+from receipts.store.entry import taint_kinds
 from receipts.store.tables import receipts
 from store_receipts import ready
 
