@@ -114,7 +114,7 @@ def test_the_kernel_works_without_a_ring(ring: str, copy: Path, tmp_path: Path) 
             assert (gone.returncode, gone.stdout) == (2, "")
             assert f"There is no command '{name}'" in gone.stderr
         if unless_thorough(False, True):
-            tested(copy, "-m", "not slow")
+            run_kernel_tests(copy, "-m", "not slow")
 
 
 def test_the_kernel_and_its_tests_need_no_ring_at_all(copy: Path, tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def test_the_kernel_and_its_tests_need_no_ring_at_all(copy: Path, tmp_path: Path
         holds(found, tmp_path)
         assert [name for name in found["loaded"] if not name.startswith("receipts.emit")] == []
         assert not set(verbs()) & set(found["helps"])
-        tested(copy, *unless_thorough(("--collect-only",), ()))
+        run_kernel_tests(copy, *unless_thorough(("--collect-only",), ()))
 
 
-def tested(copy: Path, *words: str) -> None:
+def run_kernel_tests(copy: Path, *words: str) -> None:
     """Collect or run the kernel's tests in the copy."""
     rooms = [str(copy / "tests" / room) for room in KERNEL_TESTS]
     done = run(copy, copy, "-m", "pytest", "-p", "no:cacheprovider", "-q", *words, *rooms)
