@@ -14,6 +14,7 @@ CODES = {
     errors.UsageError: 2,
     errors.InputError: 2,
     errors.NotFound: 2,
+    errors.NothingToWrite: 2,
     errors.Several: 2,
     errors.ConflictError: 2,
     errors.StoreError: 4,

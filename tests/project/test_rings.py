@@ -106,7 +106,7 @@ def test_the_kernel_works_without_a_ring(ring: str, copy: Path, tmp_path: Path) 
     with without(copy, ring):
         found = smoke(copy, tmp_path)
         holds(found, tmp_path)
-        assert [name for name in found["loaded"] if name.startswith(f"receipts.{ring.replace('/', '.')}")] == []
+        assert [name for name in found["loaded"] if f"{name}.".startswith(f"receipts.{ring.replace('/', '.')}.")] == []
         lost = {name for name, plugin in verbs().items() if plugin == ring}
         assert set(verbs()) - set(found["helps"]) == lost
         for name in sorted(lost):

@@ -84,7 +84,8 @@ class Checker:
         for places in orders.values():
             self._rank(results, places)
         # A sentence without a number is there for its ranking alone.
-        return [one for one in results if one.statement is None or one.statement.values or one.code != "K107"]
+        unlinked = self._rulebook.rules.get("unreceipted").code
+        return [one for one in results if one.statement is None or one.statement.values or one.code != unlinked]
 
     def _coded(self, answer: LintResult, item: Statement) -> LintResult:
         code = self._rulebook.rules.get(answer.code).code if answer.code else ""  # which may be a name

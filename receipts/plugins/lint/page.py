@@ -40,44 +40,44 @@ def page(text: str, file: str) -> Iterator[Statement | PageRemark]:
         texts = [one.text for one in block.texts]
         spans = [tuple((start, end) for start, end, _ in one.links) for one in block.texts]
         if block.kind == "row":
-            found = (
+            drafts = (
                 [_Found(draft, cell) for cell, draft in in_row(block.head, texts, block.heading, spans)]
                 if block.head
                 else []
             )
         else:
-            found = [_Found(draft) for draft in statements(texts[0], spans[0])]
+            drafts = [_Found(draft) for draft in statements(texts[0], spans[0])]
         for cell, one in enumerate(block.texts):
             for start, end, link in one.links:
-                found, remark = _linked(found, block, cell, start, end, link)
+                drafts, remark = _linked(drafts, block, cell, start, end, link)
                 if remark is not None:
                     yield PageRemark(file, *one.place(start), *remark)
         ignores, remarks = _ignores(block, file)
         yield from remarks
-        if block.kind == "row" and (told := _denominators(found, block, denominators)):
-            yield PageRemark(file, *block.texts[told[0]].place(0), *told[1:])
-        for item in _ordered(found, block, number):
+        if block.kind == "row" and (clash := _denominators(drafts, block, denominators)):
+            yield PageRemark(file, *block.texts[clash[0]].place(0), *clash[1:])
+        for item in _ordered(drafts, block, number):
             yield _placed(item, block.texts[item.cell], file, ignores)
 
 
 def _linked(
-    found: list[_Found], block: TextBlock, cell: int, start: int, end: int, link: NamedReceipt
+    drafts: list[_Found], block: TextBlock, cell: int, start: int, end: int, link: NamedReceipt
 ) -> tuple[list[_Found], tuple[str, str] | None]:
     """The statements, of which a link's are those that it encloses, else the one before it, or the whole row."""
     text = block.texts[cell].text
-    inside = [item for item in found if item.cell == cell and item.draft.start < end and item.draft.end > start]
+    inside = [item for item in drafts if item.cell == cell and item.draft.start < end and item.draft.end > start]
     if inside:
-        return [replace(item, link=_own(item, inside, link)) if item in inside else item for item in found], None
+        return [replace(item, link=_own(item, inside, link)) if item in inside else item for item in drafts], None
     whole = StatementDraft(start, end, "reading", UNNAMED, (), "") if link.claim and end > start else None
     draft = _fit(text, start, end) or whole
     if draft is not None:
-        return sorted([*found, _Found(draft, cell, link)], key=lambda item: (item.cell, item.draft.start)), None
-    free = [] if _FIGURE.fullmatch(text, start, end) else [item for item in found if item.link is None]
+        return sorted([*drafts, _Found(draft, cell, link)], key=lambda item: (item.cell, item.draft.start)), None
+    free = [] if _FIGURE.fullmatch(text, start, end) else [item for item in drafts if item.link is None]
     if block.kind != "row":
         free = [item for item in free if item.draft.end <= start][-1:]
     if free:
-        return [replace(item, link=link) if item in free else item for item in found], None
-    return found, (f"{link.target} backs no number", "put the number with its unit into the link's text")
+        return [replace(item, link=link) if item in free else item for item in drafts], None
+    return drafts, (f"{link.target} backs no number", "put the number with its unit into the link's text")
 
 
 def _fit(text: str, start: int, end: int) -> StatementDraft | None:
@@ -115,11 +115,11 @@ def _ignores(block: TextBlock, file: str) -> tuple[dict[int, str], list[PageRema
 
 
 def _denominators(
-    found: list[_Found], block: TextBlock, known: dict[int, tuple[float, frozenset[str]]]
+    drafts: list[_Found], block: TextBlock, known: dict[int, tuple[float, frozenset[str]]]
 ) -> tuple[int, str, str] | None:
     """What a row's FLOP/s and MFU imply as the peak, where an earlier row of its table implies another."""
     readings = {
-        item.draft.metric: item for item in found if item.draft.kind == "reading" and len(item.draft.values) == 1
+        item.draft.metric: item for item in drafts if item.draft.kind == "reading" and len(item.draft.values) == 1
     }
     rate, share = readings.get("tflops_per_second_per_chip"), readings.get(RANKED)
     if rate is None or share is None or not rate.draft.values[0] or not share.draft.values[0]:
@@ -139,30 +139,30 @@ def _denominators(
     return share.cell, words, "name the peak of each MFU, or give FLOP/s alone"
 
 
-def _ordered(found: list[_Found], block: TextBlock, number: int) -> list[_Found]:
+def _ordered(drafts: list[_Found], block: TextBlock, number: int) -> list[_Found]:
     """The statements, of which those on MFU name what ranks them and the words that name their lane."""
     text = block.texts[0].text if block.texts else ""
     if block.kind == "row":
         words = " | ".join(
-            one.text for index, one in enumerate(block.texts) if not any(item.cell == index for item in found)
+            one.text for index, one in enumerate(block.texts) if not any(item.cell == index for item in drafts)
         )
         across = column(text).metric == RANKED and not any(column(one).metric for one in block.head)
         orders = [
             (f"row {number}", block.head[item.cell]) if across else (f"table {block.table}.{item.cell}", words)
-            for item in found
+            for item in drafts
         ]
         return [
             replace(item, order=of[0], about=of[1]) if item.draft.metric == RANKED else item
-            for item, of in zip(found, orders, strict=True)
+            for item, of in zip(drafts, orders, strict=True)
         ]
     if block.numbered:
         return [
             replace(item, order=f"list {block.numbered}", about=text) if item.draft.metric == RANKED else item
-            for item in found
+            for item in drafts
         ]
-    if "MFU" not in text and all(item.draft.metric != RANKED for item in found):
-        return found
-    ordered, spans = list(found), list(sentences(text))
+    if "MFU" not in text and all(item.draft.metric != RANKED for item in drafts):
+        return drafts
+    ordered, spans = list(drafts), list(sentences(text))
     holding = [
         [at for at, item in enumerate(ordered) if item.draft.metric == RANKED and start <= item.draft.start < end]
         for start, end in spans

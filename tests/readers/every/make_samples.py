@@ -1,4 +1,4 @@
-"""Writes the samples of the lanes that nobody can run without an accelerator: ``python tests/readers/make_samples.py``.
+"""Writes the samples of lanes that need an accelerator: ``python tests/readers/every/make_samples.py``.
 
 Traces hold what kineto writes of a step, event by event, with kernels of the names that the libraries give them; logs
 hold each framework's own lines. All figures are made up. The traces of `cpu-torch` and all compiled programs are

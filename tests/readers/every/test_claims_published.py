@@ -21,7 +21,7 @@ from thorough import unless_thorough
 
 pytestmark = pytest.mark.slow
 
-CASES = Path(__file__).resolve().parents[3] / "shared/cases/published/modded-nanogpt.tar.xz"
+CASES = Path(__file__).resolve().parents[4] / "shared/cases/published/modded-nanogpt.tar.xz"
 RULE = "=" * 100
 DRIVER = "| NVIDIA-SMI 535.183.06   Driver Version: 535.183.06   CUDA Version: 12.2     |"
 GPU = "|   0  NVIDIA H100 80GB HBM3          On  |   00000000:19:00.0 Off |                    0 |"

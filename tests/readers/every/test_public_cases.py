@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-PUBLIC = Path(__file__).resolve().parents[3] / "shared" / "cases" / "public"
+PUBLIC = Path(__file__).resolve().parents[4] / "shared" / "cases" / "public"
 
 
 @pytest.fixture

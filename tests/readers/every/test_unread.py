@@ -15,7 +15,6 @@ FORMS = [
     "[step {}] 2:31<6:50 train/loss/total=1163 train/perf/step_time_s=0.342\n",
     "\x1b[32mupdate {}\x1b[0m policy_loss -0.25 kl 0.5\n",
     "{0}epoch:train:1-{0}00batch: iter_time=0.25, loss=3.5, train_time=2.5\n",
-    "    {} 7.25 s run, 11.8750 loss, 0.000001 LR, 1454.5 GB used\n",
     "[2026-01-02 03:04:05,678 INFO] Step {}/2000; acc: 31.1; xent: 4.05; 5092/261 tok/s\n",
 ]
 

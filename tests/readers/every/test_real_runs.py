@@ -20,7 +20,7 @@ from receipts.judging.verdict import Level, ReceiptVerdict
 from receipts.receipt import Document, parse
 from thorough import unless_thorough
 
-REAL = Path(__file__).resolve().parents[3] / "shared" / "cases" / "real"
+REAL = Path(__file__).resolve().parents[4] / "shared" / "cases" / "real"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not REAL.is_dir(), reason="the public runs are not beside this checkout"),
