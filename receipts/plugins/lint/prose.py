@@ -184,7 +184,7 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
 def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[StatementDraft, ...]:
     """Statements of one sentence. A question, a target, a condition and what is denied state nothing unless linked."""
-    found: list[StatementDraft] = []
+    known: list[StatementDraft] = []
     asked = text.rstrip(" *_\"')+").endswith("?")
     for quantity in quantities(text, tuple(at for span in links for at in span)):
         linked = any(low < quantity.end and quantity.start < high for low, high in links)
@@ -192,10 +192,10 @@ def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[Sta
             text, max(0, quantity.start - 24), quantity.start
         ):
             continue
-        draft = _draft(text, quantity, found, linked=linked)
+        draft = _draft(text, quantity, known, linked=linked)
         if draft is not None and (linked or not (asked or _is_open(text, quantity))):
-            found.append(draft)
-    return tuple(contradicted(beyond_hardware(found, text), text))
+            known.append(draft)
+    return tuple(contradicted(beyond_hardware(known, text), text))
 
 
 def _is_open(text: str, quantity: Quantity) -> bool:
@@ -206,7 +206,7 @@ def _is_open(text: str, quantity: Quantity) -> bool:
     return bool(_OPEN.search(clause) or _WOULD.match(text, quantity.end))
 
 
-def _draft(text: str, quantity: Quantity, found: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
+def _draft(text: str, quantity: Quantity, known: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
     draft = None
     match quantity.dimension:
         case "rate" | "flops" | "period":
@@ -218,10 +218,10 @@ def _draft(text: str, quantity: Quantity, found: list[StatementDraft], *, linked
             if metric and (linked or metric != "latency_seconds"):
                 draft = reading(text, quantity, metric, quantity.unit)
         case "percent" | "ratio" | "points":
-            draft = _relative(text, quantity, found)
+            draft = _relative(text, quantity, known)
             draft = None if draft and draft.metric in ("utilisation", "latency_seconds") and not linked else draft
         case "none":
-            return _labelled(text, quantity) or (_sibling(text, quantity, found) if linked else None)
+            return _labelled(text, quantity) or (_sibling(text, quantity, known) if linked else None)
     counted = quantity.dimension == "ratio" and re.match(rf"\s?(?:{_CHIP}|\d)", text[quantity.end :], re.IGNORECASE)
     return stated(quantity, "reading", UNNAMED, quantity.unit) if draft is None and linked and not counted else draft
 
@@ -311,7 +311,7 @@ def _clause(text: str, end: int) -> str:
     return text[max((match.end() for match in _CLAUSE.finditer(text, start, end)), default=start) : end]
 
 
-def _relative(text: str, quantity: Quantity, found: list[StatementDraft]) -> StatementDraft | None:
+def _relative(text: str, quantity: Quantity, known: list[StatementDraft]) -> StatementDraft | None:
     """A percentage, percentage points or a factor of what is named behind it, or before it; None where nothing is."""
     start, end, before = quantity.start, quantity.end, _clause(text, quantity.start)
     after = _AFTER.match(text, end)
@@ -334,8 +334,8 @@ def _relative(text: str, quantity: Quantity, found: list[StatementDraft]) -> Sta
         metric = _named_before(before) or _part_before(text[max(0, start - 80) : start]) or "tokens_per_second"
     elif noun is None and not word and _SLOWER_BY.search(before):
         metric = "tokens_per_second"
-    elif noun is None and found and _in_brackets(text, quantity, found[-1]):
-        metric = found[-1].metric
+    elif noun is None and known and _in_brackets(text, quantity, known[-1]):
+        metric = known[-1].metric
     elif noun is None and (
         not re.match(r"\s?of\s", text[end:]) or _BASELINE.match(text, end) or re.search(r"\bwithin\W*$", before)
     ):
@@ -438,9 +438,9 @@ def _labelled(text: str, quantity: Quantity) -> StatementDraft | None:
     return reading(text, named, rate_metric(named), named.unit)
 
 
-def _sibling(text: str, quantity: Quantity, found: list[StatementDraft]) -> StatementDraft | None:
+def _sibling(text: str, quantity: Quantity, known: list[StatementDraft]) -> StatementDraft | None:
     """A linked number joined to a statement that has its unit: `Tokens/s: 98,112 → [101,950](…)`."""
-    last = found[-1] if found else None
+    last = known[-1] if known else None
     if last is None or not re.fullmatch(r"\s?(?:→|->|=>|to|vs\.?|and|from|was)\s?", text[last.end : quantity.start]):
         return None
     return stated(quantity, "reading", last.metric, last.unit) if last.kind == "reading" else None

@@ -90,11 +90,11 @@ def in_row(
     columns = [column(one) for one in head]
     named = [one.metric for one in columns if one.metric and not one.relative]
     label = column(cells[0]) if cells and not named else Column("", "", 1.0, False)
-    found: list[tuple[int, StatementDraft]] = []
+    known: list[tuple[int, StatementDraft]] = []
     for index, cell in enumerate(cells):
         at = columns[index] if index < len(columns) else Column("", "", 1.0, False)
         if not _NUMERIC.fullmatch(cell):
-            found += [(index, draft) for draft in in_sentence(cell, links[index])]
+            known += [(index, draft) for draft in in_sentence(cell, links[index])]
             continue
         if (index == 0 and not at.metric) or (index < len(head) and _NO_METRIC.search(head[index])):
             continue
@@ -103,17 +103,17 @@ def in_row(
             speed = re.search(r"speed|throughput", head[index], re.IGNORECASE)
             metric = "tokens_per_second" if speed else label.metric or (named[0] if len(set(named)) == 1 else "")
         own = Column(metric, at.unit or label.unit or _DEFAULT.get(metric, ""), at.scale, at.relative)
-        found += [(index, draft) for draft in _numbers(cell, own, title)]
-    return _checked(found, " | ".join((*cells, title)))
+        known += [(index, draft) for draft in _numbers(cell, own, title)]
+    return _checked(known, " | ".join((*cells, title)))
 
 
 def _numbers(cell: str, at: Column, title: str) -> list[StatementDraft]:
-    found: list[StatementDraft] = []
+    known: list[StatementDraft] = []
     for quantity in quantities(cell):
-        draft = _number(cell, quantity, at, title) if not found else _aside(cell, quantity, found[0])
+        draft = _number(cell, quantity, at, title) if not known else _aside(cell, quantity, known[0])
         if draft is not None:
-            found.append(draft)
-    return found
+            known.append(draft)
+    return known
 
 
 def _number(cell: str, quantity: Quantity, at: Column, title: str) -> StatementDraft | None:
@@ -158,16 +158,16 @@ def _aside(cell: str, quantity: Quantity, first: StatementDraft) -> StatementDra
     return stated(quantity, "ratio", first.metric, "%", "down" if quantity.values[0] < 0 else "up")
 
 
-def _checked(found: list[tuple[int, StatementDraft]], text: str) -> list[tuple[int, StatementDraft]]:
+def _checked(known: list[tuple[int, StatementDraft]], text: str) -> list[tuple[int, StatementDraft]]:
     """The statements of a row, of which a change beside its two numbers says where they give another."""
-    drafts = [draft for _, draft in found]
-    for place, (index, draft) in enumerate(found):
+    drafts = [draft for _, draft in known]
+    for place, (index, draft) in enumerate(known):
         if draft.kind != "ratio":
             continue
-        pair = [one for cell, one in found if cell == index and one.kind == "change"]
-        before = [one for cell, one in found if cell < index and one.metric == draft.metric and one.kind == "reading"]
-        pair = pair or (before if len(before) == 2 and place == len(found) - 1 else [])
+        pair = [one for cell, one in known if cell == index and one.kind == "change"]
+        before = [one for cell, one in known if cell < index and one.metric == draft.metric and one.kind == "reading"]
+        pair = pair or (before if len(before) == 2 and place == len(known) - 1 else [])
         if pair and (wrong := disagreement(pair[0].intervals[0], pair[-1].intervals[-1], draft)):
             drafts[place] = replace(draft, contradiction=wrong)
     drafts = beyond_hardware(drafts, text)
-    return [(index, draft) for (index, _), draft in zip(found, drafts, strict=True)]
+    return [(index, draft) for (index, _), draft in zip(known, drafts, strict=True)]

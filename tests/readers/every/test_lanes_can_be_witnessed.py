@@ -45,8 +45,8 @@ JAX = ALONE | {
 }
 
 # What torch_xla and XLA wrote in the launches of examples/recorder.
-RECORDED = "../../../../examples/recorder/evidence/torch-xla-decoder"
-AHEAD = "../../../../examples/recorder/evidence/v6e-decoder"
+RECORDED = "../../../../../examples/recorder/evidence/torch-xla-decoder"
+AHEAD = "../../../../../examples/recorder/evidence/v6e-decoder"
 TRILLIUM = {"run.started": "2026-05-04T09:00:00Z", "hardware.accelerator": "tpu-v6e", "numerics.recompute": "none"}
 CPU_XLA = JAX | {"compile.posture": "xla_step"}
 
