@@ -96,11 +96,10 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
     tokens = check_rates(draft, files, steps, _tokens_per_step(draft, steps))
     if not _timed(draft):
         durations = _durations(draft, steps, tokens)
-        if _is_part(draft, files, steps, durations):
-            pass
-        elif durations is not None:
+        part = _is_part(draft, files, steps, durations)
+        if durations is not None and not part:
             _keep(draft, steps, durations)
-        else:
+        elif not part:
             _keep_rates(draft, steps)
             _average(draft, steps)
     _flops(draft, files, tokens)
@@ -453,7 +452,6 @@ def _flops(draft: ReceiptDraft, files: Sequence[FileEvidence], tokens: int | Non
     _printed(draft, path, value, half, claim.where, claim.text)
 
 
-_SOURCE: Final = "steps"
 MAX_LOSSES: Final = 20_000
 
 
@@ -469,24 +467,24 @@ def state_losses(draft: ReceiptDraft, steps: StepSeries) -> None:
         draft.tell("note", f"of {len(finite):,} losses every {every}th is kept", steps.where)
         finite = finite[::every]
     if finite := array("L", (row for row in finite if steps.numbers[row] >= 0)):
-        draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], steps.where, _SOURCE)
-        draft.put("measurement.loss.values", [losses[row] for row in finite], steps.where, _SOURCE)
+        draft.put("measurement.loss.steps", [steps.numbers[row] for row in finite], steps.where, SOURCE)
+        draft.put("measurement.loss.values", [losses[row] for row in finite], steps.where, SOURCE)
 
 
 def state_norms(draft: ReceiptDraft, steps: StepSeries) -> None:
     """State the first, the last and the largest gradient norm, and whether all are finite."""
     _ends(draft, steps, "grad_norm", "gradient_norm")
     if finite := [value for value in steps.known("grad_norm") if math.isfinite(value)]:
-        draft.put("measurement.gradient_norm.largest", max(finite), steps.where, _SOURCE)
+        draft.put("measurement.gradient_norm.largest", max(finite), steps.where, SOURCE)
 
 
 def _ends(draft: ReceiptDraft, steps: StepSeries, name: str, section: str) -> None:
     """State whether all values are finite, and the first and the last where these are."""
     if known := steps.known(name):
-        draft.put(f"measurement.{section}.finite", all(map(math.isfinite, known)), steps.where, _SOURCE)
+        draft.put(f"measurement.{section}.finite", all(map(math.isfinite, known)), steps.where, SOURCE)
         for leaf, value in (("first", known[0]), ("last", known[-1])):
             if math.isfinite(value):
-                draft.put(f"measurement.{section}.{leaf}", value, steps.where, _SOURCE)
+                draft.put(f"measurement.{section}.{leaf}", value, steps.where, SOURCE)
 
 
 TOKENS: Final = "measurement.tokens_per_step"
