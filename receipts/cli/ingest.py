@@ -129,6 +129,8 @@ def _end(session: Session, ingested: Ingested, receipt: bytes | None, path: str 
         output.line()
         if path not in (None, "-"):
             output.line(f"wrote {path}; next: receipts check {path}")
+        elif path is None and any(item.path == "measurement.step_durations_seconds" for item in ingested.missing):
+            output.line("nothing was written; next: add the run's log, no file here times a step")
         elif path is None:
             output.line("nothing was written; -o run.json writes the receipt, --submit stores it")
     return 0

@@ -13,6 +13,7 @@ from typing import Final
 from receipts.base.untrusted_text import redacted
 from receipts.emit.launch_values import normal
 from receipts.emit.secrets import allowed, secret_name
+from receipts.ingest import vocabulary
 from receipts.ingest.draft import ReceiptDraft, SourcedLeaf, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading
@@ -28,14 +29,24 @@ def state_inputs(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     if "inputs" in draft.tree:
         return
     _launch(draft, [(file, reading) for file, reading in readings(files) if reading.launch is not None])
-    for file, reading in readings(files):
-        if reading.resolved and "resolved" not in draft.tree.get("inputs", {}):
-            settings = {name: str(redacted(text, name)) for name, text in sorted(reading.resolved.items())}
-            draft.tree.setdefault("inputs", {})["resolved"] = settings
-            where = Where(file.name)
-            draft.leaves["inputs.resolved"] = SourcedLeaf(
-                "inputs.resolved", f"{len(settings)} settings", where, _INPUTS
-            )
+    _settings(draft, [(file, reading) for file, reading in readings(files) if reading.resolved])
+
+
+def _settings(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
+    """What a program printed of its own settings; else what one recipe asked, which the command line may override."""
+    asked = [item for item in candidates if vocabulary.source(item[1].source).strength == "asked"]
+    best = [item for item in candidates if item not in asked] or asked
+    if not best:
+        return
+    file, reading = best[0]
+    where = Where(file.name)
+    if best is asked and any(other.resolved != reading.resolved for _, other in asked):
+        names = ", ".join(sorted({file.name for file, _ in asked})[:5])
+        draft.tell("note", f"{names} hold other settings: which of them the launch took is not known", where)
+        return
+    settings = {name: str(redacted(text, name)) for name, text in sorted(reading.resolved.items())}
+    draft.tree.setdefault("inputs", {})["resolved"] = settings
+    draft.leaves["inputs.resolved"] = SourcedLeaf("inputs.resolved", f"{len(settings)} settings", where, _INPUTS)
 
 
 def _launch(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
