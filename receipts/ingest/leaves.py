@@ -96,6 +96,18 @@ def fitting(path: str, value: Any) -> Any:
     return None
 
 
+# One value of each kind, the narrowest first: a count is a number too, and a leaf of texts takes any of them.
+_KINDS: Final = (("text", "a"), ("switch", True), ("number", 0.5), ("integer", 1), ("list", ["a"]))
+
+
+@lru_cache(maxsize=256)
+def kind(path: str) -> str:
+    """What a leaf holds: ``text``, ``switch``, ``number``, ``integer``, ``list`` or ``date``."""
+    adapter = _adapter(path)
+    fits = (name for name, value in _KINDS if adapter is not None and _accepts(adapter, value))
+    return next(fits, "date" if path == "run.started" else "text")
+
+
 def _forms(value: Any) -> Iterable[Any]:
     yield value
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**62:

@@ -191,9 +191,15 @@ def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
     return False, None
 
 
+_SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
+
+
 def _put_formed(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     if item.form == "text":
         draft.put(item.to, value if isinstance(value, bool) or item.map else as_text(value))
+    elif item.form == "switch":
+        switch = value if isinstance(value, bool) else _SWITCHES.get(as_text(value).lower())
+        draft.leave(item.to, source) if switch is None else draft.put(item.to, switch)
     elif item.form == "list":
         parts = as_text(value).split(item.split) if item.split else value if isinstance(value, list) else [value]
         draft.put(item.to, [part.strip() if isinstance(part, str) else part for part in parts if part != ""])

@@ -77,10 +77,15 @@ def deliver(
     if to.submitting:
         stored = _submit(session, documents)
         where, whole = f"{where}, {stored} in the store", stored == len(documents)
-    for name, problems in refused:
-        whole = False
-        output.note(f"{name}: {'; '.join(map(str, problems))}")
-    return Answer(data, lambda: shown(where), 0 if whole else 2)
+    rows = [(name, list(problems)) for name, problems in refused]
+    # What is wrong with every record is wrong with how they are read.
+    common = [problem for problem in rows[0][1] if all(problem in rest for _, rest in rows)] if len(rows) > 1 else []
+    if common:
+        output.note("\n  ".join([f"all {len(rows)} that were refused:", *map(str, common)]))
+    for name, problems in rows:
+        own = "; ".join(str(problem) for problem in problems if problem not in common)
+        output.note(f"{name}: {own}") if own else None
+    return Answer(data, lambda: shown(where), 0 if whole and not rows else 2)
 
 
 def _submit(session: Session, documents: Sequence[Document]) -> int:
@@ -274,11 +279,18 @@ def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer
 
     imported = import_file(file, mapping_path(mapping))
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
-    refused = [(item.where, item.problems) for item in imported.refused]
+    refused = [(item.where, tuple(map(_as_mapped, item.problems))) for item in imported.refused]
     return deliver(session, documents, refused, to, lambda: _json(imported), lambda where: page(imported, where))
 
 
 import_.add_command(table, "notebook")
+
+
+def _as_mapped(problem: Problem) -> Problem:
+    """A leaf that no receipt is without, as the entry of the mapping that states it."""
+    if "required and not stated" not in problem.what or problem.do.startswith("["):
+        return problem
+    return problem._replace(do=f'add to the mapping: [[field]] to = "{problem.at}" with from = "…" or value = "…"')
 
 
 def _json(table: ImportedTable) -> dict[str, object]:

@@ -14,11 +14,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from pydantic_core import PydanticCustomError
 
 from receipts.base.untrusted_text import LinearPattern, compile_linear
+from receipts.ingest.leaves import kind
 from receipts.plugins.exchange.quantity import UNITS, Several, problem_of
 from receipts.receipt.leaves import find_leaf
 from receipts.receipt.problems import read_toml
 
-Form = Literal["text", "number", "integer", "list", "date"]
+Form = Literal["text", "number", "integer", "switch", "list", "date"]
 Otherwise = Literal["keep", "note", "refuse", "nothing"]
 PLACE = re.compile(r"\{([^{}]+)\}")  # of a template
 
@@ -109,8 +110,12 @@ class MappedField(MappingTable):
     def _one_source(cls, table: Any) -> Any:
         if isinstance(table, dict) and sum(key in table for key in ("from", "template", "value")) != 1:
             raise _refused("it has not exactly one of from, template, value; say where the value comes from")
-        # What a map does not know is no value of the field.
-        return {"else": "note", **table} if isinstance(table, dict) and {"map", "patterns"} & table.keys() else table
+        if not isinstance(table, dict):
+            return table
+        # What a map does not know is no value of the field; what no map translates is what its leaf holds.
+        words = {"else": "note"} if {"map", "patterns"} & table.keys() else {}
+        held = {} if "map" in table or find_leaf(str(table.get("to"))) is None else {"as": kind(str(table["to"]))}
+        return {**words, **held, **table}
 
 
 class Spread(MappingTable):

@@ -558,3 +558,30 @@ def test_a_rest_that_says_too_little_is_refused(tmp_path: Path, rest: str, at: s
     with pytest.raises(InputError) as raised:
         write(tmp_path, [], rest)
     assert [problem.at for problem in raised.value.problems] == [at]
+
+
+def test_a_column_is_read_as_what_its_leaf_holds(tmp_path: Path) -> None:
+    columns = {"tps": "measurement.stated.tokens_per_second", "gpus": "hardware.chips", "tied": "model.tied_embeddings"}
+    fields = "".join(f'[[field]]\nto = "{path}"\nfrom = "{name}"\n' for name, path in columns.items())
+    found = write(tmp_path, "id,outcome,tps,gpus,tied\na,ok,15.2k,8,yes\nb,ok,~1,eight,0\n", fields, "rows.csv")
+    first, second = (item.parsed.receipt for item in found.receipts)
+    stated = [
+        (item.hardware and item.hardware.chips, item.model and item.model.tied_embeddings) for item in (first, second)
+    ]
+    assert stated == [(8, True), (None, False)]
+    assert first.measurement is not None
+    assert first.measurement.stated is not None
+    assert first.measurement.stated.tokens_per_second == 15200
+    assert [(item.to, item.text) for item in found.unread] == [("hardware.chips", "eight")]
+
+
+def test_what_every_row_lacks_is_said_once_with_the_entry_that_states_it(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("id,tps\na,1\nb,2\nc,3\n")
+    (tmp_path / "mapping.toml").write_text(HEAD)
+    call = ["import", "table", str(tmp_path / "rows.csv"), "--mapping", str(tmp_path / "mapping.toml")]
+    result = CliRunner().invoke(group, call, standalone_mode=False)
+    assert result.return_value == 2
+    assert result.stderr.count("run.lane") == 2, "its place, and the entry to add"
+    assert 'add to the mapping: [[field]] to = "run.lane"' in result.stderr
+    assert "all 3 that were refused" in result.stderr
+    assert "line 2:" not in result.stderr
