@@ -44,7 +44,7 @@ def document(page: Page, title: str = "", address: Address | None = None) -> str
 
 
 def _rendered(part: str, page: Page, address: Address | None) -> str:
-    known = set(_anchors(page.sections))
+    known = set(anchors(page.sections))
 
     def lead(anchor: str) -> str | None:
         if anchor in known:
@@ -55,12 +55,13 @@ def _rendered(part: str, page: Page, address: Address | None) -> str:
     return environment().get_template(f"parts/{part}.html.j2").render(page=page, lead=lead)
 
 
-def _anchors(sections: Sequence[Section]) -> Iterator[str]:
+def anchors(sections: Sequence[Section]) -> Iterator[str]:
+    """Every anchor of some sections."""
     for section in sections:
         yield section.id
         yield from (item.id for item in section.figures)
         yield from (item.anchor for item in section.entries)
-        yield from _anchors(section.sections)
+        yield from anchors(section.sections)
 
 
 @cache

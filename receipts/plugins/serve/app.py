@@ -25,7 +25,9 @@ from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
 from receipts.plugins.serve.server import AccessDenied, Server
 
 TOML = "application/toml"
+COOKIE = "receipts"  # where a page keeps the token of its visitor
 Endpoint = Callable[[Request], Awaitable[Response]]
+Missing = Callable[[Request, str], Response]
 # A page loads nothing from elsewhere and runs no script; nobody frames it.
 SECURITY = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; "
@@ -36,8 +38,10 @@ SECURITY = {
 }
 
 
-def application(server: Server, operations: Sequence[Operation], pages: Sequence[Route] = ()) -> Starlette:
-    """The application of a server. Closing it closes the server."""
+def application(
+    server: Server, operations: Sequence[Operation], pages: Sequence[Route] = (), missing: Missing | None = None
+) -> Starlette:
+    """The application of a server, with its pages and the one of a path that is ``missing``. Closing it closes both."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -57,16 +61,19 @@ def application(server: Server, operations: Sequence[Operation], pages: Sequence
                 CORSMiddleware, allow_origins=server.settings.origins, allow_methods=methods, allow_headers=headers
             )
         )
-    handlers: dict[Any, Any] = {400: _bad_form, 404: _not_found, 405: _not_allowed}
+
+    async def not_found(request: Request, _error: Exception) -> Response:
+        path = request.url.path
+        if missing is not None and "text/html" in request.headers.get("accept", "") and not path.startswith("/v1/"):
+            return missing(request, f"there is nothing at {path}")
+        return problem(404, f"there is nothing at {path}; see /openapi.json")
+
+    handlers: dict[Any, Any] = {400: _bad_form, 404: not_found, 405: _not_allowed}
     return Starlette(routes=[*routes, *pages], middleware=middleware, lifespan=lifespan, exception_handlers=handlers)
 
 
 async def _bad_form(_request: Request, error: Any) -> Response:
     return problem(400, str(error.detail))
-
-
-async def _not_found(request: Request, _error: Exception) -> Response:
-    return problem(404, f"there is nothing at {request.url.path}; see /openapi.json")
 
 
 async def _not_allowed(request: Request, error: Any) -> Response:
@@ -88,7 +95,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     caller = request.client.host if request.client else "unknown"
     try:
         server.admit(caller)
-        token = await to_thread.run_sync(server.authenticate, bearer(request), item.scope, caller)
+        token = await to_thread.run_sync(server.authenticate, _secret(request), item.scope, caller)
         values = values_of(item.query, request.query_params)
         pieces = _body(server, item, request)
         if item.body is not None and item.body.streamed:
@@ -98,7 +105,12 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
             async for piece in pieces:
                 whole.write(piece)
             call = Call(server, request, token, values, whole.getvalue())
-        answered = item.answer(call) if iscoroutinefunction(item.answer) else to_thread.run_sync(_worked, item, call)
+        queue = server.queue if item.costly else None
+        answered = (
+            item.answer(call)
+            if iscoroutinefunction(item.answer)
+            else to_thread.run_sync(_worked, item, call, limiter=queue)
+        )
         reply: Reply = await answered
     except AccessDenied as error:
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
@@ -115,6 +127,12 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     except ReceiptsError as error:
         return guard.of_error(error)
     return _response(request, reply)
+
+
+def _secret(request: Request) -> str | None:
+    """The secret that a request is asked with; what only reads is also a link of a page, whose visitor signed in."""
+    reads = request.method in ("GET", "HEAD")
+    return bearer(request) or (request.cookies.get(COOKIE) if reads else None)
 
 
 def bearer(request: Request) -> str | None:

@@ -101,6 +101,8 @@ class Limits:
     rate: str = "1000/second"
     failures: str = "20/minute"
     comparisons: int = 4  # at once
+    queued: int = 64  # questions that wait for one of these or for the same answer, and hold up nothing else
+    patience: float = 30.0  # seconds that each of them waits for its turn
     hops: int = 500  # that a bridge may judge
     seconds: float = 60.0
     swept: int = 12  # runs of one sweep
@@ -165,14 +167,15 @@ def _pieces(unpack: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
 
 
 class ComparisonSlots:
-    """Lets so many comparisons run at once; the next one is refused, since a queue of them helps nobody."""
+    """Lets so many comparisons run at once; the next ones wait so many seconds, and are refused then."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, patience: float) -> None:
         self._free = BoundedSemaphore(most)
+        self._patience = patience
         self.running = 0
 
     def __enter__(self) -> None:
-        if not self._free.acquire(blocking=False):
+        if not self._free.acquire(timeout=self._patience):
             raise Busy(2)
         self.running += 1
 

@@ -118,7 +118,16 @@ class Call:
         return self.server.store(self.token)
 
     def costly(self, answer: Callable[[Call], A]) -> A:
-        """The answer in a process that can be ended, where the server has any; so many at once. Raises TooSlow."""
+        """The answer in a process that can be ended, where the server has any; so many at once. Raises TooSlow.
+
+        What GET asks changes nothing: whoever asks the same of the same receipts is given the same answer.
+        """
+        if self.request.method != "GET":
+            return self._worked(answer)
+        url, anybody = self.request.url, self.token is None
+        return self.server.shared((url.path, url.query, anybody), lambda: self._worked(answer))
+
+    def _worked(self, answer: Callable[[Call], A]) -> A:
         sent = {name: self.request.scope[name] for name in ("type", "method", "path", "path_params", "query_string")}
         headers = [(name, value) for name, value in self.request.scope["headers"] if name == b"content-type"]
         given = (answer, {**sent, "headers": headers}, self.token, self.values, self.body)

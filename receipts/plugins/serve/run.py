@@ -89,9 +89,10 @@ def _warm(server: Server) -> None:
 
 def with_pages(server: Server) -> Starlette:
     """The whole application: operations, and pages for a browser."""
-    from receipts.plugins.serve.site import routes
+    from receipts.plugins.serve.site import Site
 
-    return application(server, OPERATIONS, routes(server))
+    site = Site(server)
+    return application(server, OPERATIONS, site.routes(), site.missing)
 
 
 def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: str) -> Server:

@@ -13,7 +13,7 @@ from receipts.base.errors import UsageError
 from receipts.base.units import counted
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import RATE, ROWS, View, may, moment, run, url
-from receipts.publish.page import Figure, Page, Section, marked, table_of
+from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
 from receipts.publish.pictures import forest, svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, frame, nice, upward
 from receipts.publish.pictures.svg import MARKS, Canvas
@@ -23,6 +23,7 @@ from receipts.store.query.reports import FACETS
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
     from receipts.store import Entry as Stored
+    from receipts.store.decisions import Pin
 
 
 STEPS_HEIGHT: Final = 180.0
@@ -93,7 +94,14 @@ def one_run(call: Call) -> View:
     values = {"id": receipt.id, "script": script, "may_decide": may(call, "decide")}
     # The label is the page's title already.
     facts = tuple(item for item in shown.facts if item != ("", (shown.title,)))
+    facts += tuple(
+        ("", (f"pinned as @{item.name}{f': {item.note}' if item.note else ''}",)) for item in _pins(call, receipt.id)
+    )
     return View(replace(shown, title=shown.title[:TITLE], facts=facts, sections=tuple(sections)), "run", values)
+
+
+def _pins(call: Call, receipt: str) -> list[Pin]:
+    return [item for item in call.store.opened.pins().values() if item.receipt == receipt]
 
 
 def _titled(section: Section) -> Section:
@@ -128,10 +136,6 @@ def changed(call: Call, form: Any) -> str:
 
 def comparison(call: Call) -> View:
     """B against A: one sentence, effects beside δ, what changed, launches in time, what would settle it."""
-    return call.costly(_compared)
-
-
-def _compared(call: Call) -> View:
     given = call.request.query_params
     sides = [[word for text in given.getlist(name) for word in _several(text)] for name in ("a", "b")]
     ticked = given.getlist("run")
@@ -140,9 +144,7 @@ def _compared(call: Call) -> View:
     if not all(sides) and len(ticked) > 2:
         return _sweep(call, ticked)
     if not all(sides):
-        return View(
-            Page("Compare", ("Name two receipts, or tick them in the list of runs",)), "compare", {"a": "", "b": ""}
-        )
+        return _other_side(call, sides)
     metric = given.get("metric") or metrics.DEFAULT
     answer = call.store.compare(sides[0], sides[1], metric=metric)
     shown = answer.page()
@@ -166,6 +168,27 @@ def _compared(call: Call) -> View:
     sections.append(Section("launches", "Launches in time", tables=(table,)))
     values = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric, "metrics": list(metrics.METRICS)}
     return View(replace(shown, sections=tuple(sections)), "compare", values)
+
+
+def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:
+    """A comparison of which one side is named: what differs from that in one setting is a click away."""
+    values = dict(zip("ab", map(", ".join, sides), strict=True))
+    if not any(sides):
+        return View(Page("Compare", ("Name two receipts, or tick them in the list of runs",)), "compare", values)
+    known = values["a"] or values["b"]
+    rows = (
+        (
+            Link((item["label"] or item["receipt"][:12])[:60], url("/compare", [("a", known), ("b", item["receipt"])])),
+            ", ".join(f"{one['path']} {one['from']} → {one['to']}" for one in item["members"]) or item["axis"],
+            marked(item["status"]),
+            f"{len(item['launches']):,}",
+        )
+        for item in call.store.neighbours(known).to_dict()["neighbours"]
+    )
+    empty = "No stored run differs in one setting alone; name the other one above."
+    table = table_of("", "compare with | what changed | verdict | #launches", rows, empty=empty)
+    sections = (Section("near", "One setting away", tables=(table,)),)
+    return View(Page("Compare", ("Choose the other run",), sections=sections), "compare", values)
 
 
 def _drawn(effects: Sequence[forest.ForestRow], name: str) -> str | None:

@@ -6,7 +6,7 @@ one. Counts are OpenMetrics text.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from anyio import CapacityLimiter
 from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
@@ -38,6 +39,7 @@ T = TypeVar("T")
 FRESH: Final = 60.0  # seconds: some of it depends on the time of day, or on files beside the store
 PATIENCE: Final = 0.1  # seconds that a visitor waits for a newer value than the last one
 MAKERS: Final = 2  # values that are made at once
+KEPT: Final = 64  # answers to costly questions
 
 
 class _Value(NamedTuple):
@@ -90,6 +92,37 @@ class Cache:
         finally:
             with self._lock:
                 del self._coming[name]
+
+
+class Shared:
+    """Answers by question and state of the store: who asks what another asked is given that answer, or waits for it.
+
+    The newest `KEPT` are kept; a failure is shared with those who wait for it, and kept for nobody.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._answers: OrderedDict[Hashable, tuple[float, Future[Any]]] = OrderedDict()
+
+    def get(self, question: Hashable, make: Callable[[], T]) -> T:
+        """The answer, made here where nobody makes it. Raises what ``make`` does."""
+        with self._lock:
+            since, answer = self._answers.get(question, (0.0, Future[Any]()))
+            mine = question not in self._answers or (answer.done() and monotonic() - since > FRESH)
+            if mine:
+                self._answers[question] = monotonic(), (answer := Future())
+                self._answers.move_to_end(question)
+                if len(self._answers) > KEPT:
+                    self._answers.popitem(last=False)
+        if mine:
+            try:
+                answer.set_result(make())
+            except BaseException as error:
+                with self._lock:
+                    self._answers.pop(question, None)
+                answer.set_exception(error)
+        value: T = answer.result()
+        return value
 
 
 METRICS_MEDIA: Final = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -175,7 +208,9 @@ class Server:
         self.rulebook = rulebook
         self.settings = settings
         self.tokens = Tokens(opened.database)
-        self.gate = ComparisonSlots(settings.limits.comparisons)
+        self.gate = ComparisonSlots(settings.limits.comparisons, settings.limits.patience)
+        self.queue = CapacityLimiter(settings.limits.queued)
+        self._shared = Shared()
         self.metrics = Metrics()
         self._cache = Cache()
         self._floors_of: tuple[Hashable, Floors] = (None, {})
@@ -209,6 +244,10 @@ class Server:
         Who asks waits a moment for it, and is then given what was made last.
         """
         return self._cache.get(name, store_state(self.opened.database), make)
+
+    def shared(self, question: Hashable, make: Callable[[], T]) -> T:
+        """The answer to a costly question for everybody who asks it of this state of the store."""
+        return self._shared.get((question, store_state(self.opened.database)), make)
 
     def _floors(self) -> Floors:
         """Noise floors of the present state of the store, which requests share: reading one takes 0.2 s."""

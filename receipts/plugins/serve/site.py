@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from html import escape
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote
 
-from anyio import to_thread
+from anyio import CapacityLimiter, to_thread
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,14 +22,13 @@ from starlette.routing import Route
 from receipts.api.lists import frontier_page
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard, inbox, runs
-from receipts.plugins.serve.app import SECURITY, bearer
+from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
 from receipts.plugins.serve.guard import Busy, TooSlow
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import AccessDenied, Server
-from receipts.plugins.serve.view import NAV, View, lead
+from receipts.plugins.serve.view import View, rendered
 from receipts.publish.page import Page
 
-COOKIE: Final = "receipts"
 VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
 DAYS: Final = 30
 FORM: Final = "application/x-www-form-urlencoded"
@@ -42,26 +42,15 @@ def frontier(call: Call) -> View:
     return View(frontier_page(call.server.frontier()))
 
 
-VIEWS: Final[tuple[tuple[str, Handler], ...]] = (
-    ("/", frontier),
-    ("/runs", runs.runs),
-    ("/runs/{id}", runs.one_run),
-    ("/compare", runs.comparison),
-    ("/failures", inbox.failures),
-    ("/inbox", inbox.inbox),
-)
-
-
-def routes(server: Server) -> list[Route]:
-    """Every page."""
-    site = _Site(server)
-    shown = [Route(path, partial(site.page, path, handler), methods=["GET"]) for path, handler in VIEWS]
-    return [
-        *shown,
-        Route("/runs/{id}", site.change, methods=["POST"]),
-        Route("/login", site.login, methods=["GET", "POST"]),
-        Route("/logout", site.logout, methods=["POST"]),
-    ]
+VIEWS: Final[Mapping[str, Handler]] = {
+    "/": frontier,
+    "/runs": runs.runs,
+    "/runs/{id}": runs.one_run,
+    "/failures": inbox.failures,
+    "/inbox": inbox.inbox,
+}
+# These take longer than a page may: they are answered one after another, and once for all who ask the same.
+COSTLY: Final[Mapping[str, Handler]] = {"/compare": runs.comparison}
 
 
 def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
@@ -89,19 +78,40 @@ async def _form(request: Request) -> Mapping[str, str]:
         raise HTTPException(400, "a form has at most 20 fields") from None
 
 
-class _Site:
+class Site:
     """The pages of a server. Its key lives as long as it does: a form of an earlier start is refused."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._key = secrets.token_bytes(32)
+        # What stands for a visitor's name and proof in a page that several are given.
+        self._marks = secrets.token_hex(16), secrets.token_hex(16)
 
-    async def page(self, path: str, handler: Handler, request: Request) -> Response:
+    def routes(self) -> list[Route]:
+        """Every page."""
+        views = [*((path, handler, False) for path, handler in VIEWS.items())]
+        views += [(path, handler, True) for path, handler in COSTLY.items()]
+        return [
+            *(
+                Route(path, partial(self.page, path, handler, costly), methods=["GET"])
+                for path, handler, costly in views
+            ),
+            Route("/runs/{id}", self.change, methods=["POST"]),
+            Route("/login", self.login, methods=["GET", "POST"]),
+            Route("/logout", self.logout, methods=["POST"]),
+        ]
+
+    async def page(self, path: str, handler: Handler, costly: bool, request: Request) -> Response:  # of a route
         """A view, or the way to the login, or the error as a page."""
         started = time.perf_counter()
-        response = await self._guarded(request, partial(self._shown, handler, request), scope="read")
+        work = partial(self._shared if costly else self._shown, handler, request)
+        response = await self._guarded(request, work, scope="read", queue=self._server.queue if costly else None)
         self._server.metrics.request("GET", path, response.status_code, time.perf_counter() - started)
         return response
+
+    def missing(self, request: Request, why: str) -> Response:
+        """The page of a path that leads nowhere."""
+        return self._failed(request, 404, why)
 
     async def change(self, request: Request) -> Response:
         """A pin or a decision, from a form of this site alone."""
@@ -139,16 +149,19 @@ class _Site:
         response.delete_cookie(COOKIE, path="/")
         return response
 
-    async def _guarded(self, request: Request, work: Callable[[Any], Response], *, scope: str) -> Response:
+    async def _guarded(
+        self, request: Request, work: Callable[[Any], Response], *, scope: str, queue: CapacityLimiter | None = None
+    ) -> Response:
         caller = request.client.host if request.client else "unknown"
         secret = bearer(request) or request.cookies.get(COOKIE)
         try:
             self._server.admit(caller)
             token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
-            return await to_thread.run_sync(work, token)
+            return await to_thread.run_sync(work, token, limiter=queue)
         except AccessDenied as error:
             if error.status == 401 and request.method == "GET":
-                return RedirectResponse(f"/login?next={quote(request.url.path)}", 303, SECURITY)
+                here = f"{request.url.path}?{request.url.query}".rstrip("?")
+                return RedirectResponse(f"/login?next={quote(here)}", 303, SECURITY)
             return self._failed(request, error.status, error.why)
         except Busy as error:
             response = self._failed(request, 429, f"ask again in {error.seconds} s")
@@ -164,6 +177,13 @@ class _Site:
         call = Call(self._server, request, token, {})
         with call.store.opened.one_state():
             return self._rendered(request, handler(call), token)
+
+    def _shared(self, handler: Handler, request: Request, token: Any) -> Response:
+        marks = self._marks if token is not None else ("", self._marks[1])
+        text, status = Call(self._server, request, token, {}).costly(partial(_written, handler, marks))
+        for mark, value in zip(self._marks, self._of_visitor(request, token), strict=True):
+            text = text.replace(mark, escape(value))
+        return self._sent(request, text, status)
 
     def _changed(self, request: Request, form: Any, token: Any) -> Response:
         self._prove(request, form)
@@ -186,27 +206,31 @@ class _Site:
         visitor = f"{visit} {request.cookies.get(COOKIE, '')}"
         return hmac.new(self._key, visitor.encode("utf-8", "surrogatepass"), sha256).hexdigest().encode()
 
-    def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
-        from receipts.publish.html import environment
+    def _of_visitor(self, request: Request, token: Any) -> tuple[str, str]:
+        """Who it is, and what the forms of a page that is given to this visitor carry."""
+        return token.name if token is not None else "", self._proof(request, _visit(request)).decode()
 
-        visit = request.cookies.get(VISIT) or secrets.token_urlsafe(16)
-        text = (
-            environment()
-            .get_template(f"parts/{view.template}.html.j2")
-            .render(
-                page=view.page,
-                lead=lead,
-                here=request.url.path,
-                nav=NAV,
-                who=token.name if token is not None else "",
-                form=self._proof(request, visit).decode(),
-                **view.values,
-            )
-        )
-        response = HTMLResponse(text, view.status, SECURITY)
+    def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
+        return self._sent(request, rendered(view, request.url.path, *self._of_visitor(request, token)), view.status)
+
+    def _sent(self, request: Request, text: str, status: int) -> Response:
+        response = HTMLResponse(text, status, SECURITY)
         if request.method == "GET" and VISIT not in request.cookies:
-            _keep(request, response, VISIT, visit)
+            _keep(request, response, VISIT, _visit(request))
         return response
+
+
+def _visit(request: Request) -> str:
+    """What this visitor is known by: the cookie, or what it will be."""
+    if not hasattr(request.state, "visit"):
+        request.state.visit = request.cookies.get(VISIT) or secrets.token_urlsafe(16)
+    return str(request.state.visit)
+
+
+def _written(handler: Handler, visitor: tuple[str, str], call: Call) -> tuple[str, int]:
+    """A view as text with its status, in which ``visitor`` stands for who sees it."""
+    view = handler(call)
+    return rendered(view, call.request.url.path, *visitor), view.status
 
 
 def _keep(request: Request, response: Response, name: str, value: str) -> None:

@@ -46,6 +46,19 @@ def lead(anchor: str) -> str | None:
     return anchor if anchor.startswith("/") else None
 
 
+def rendered(view: View, here: str, who: str, form: str) -> str:
+    """The page of a view as HTML: at a path of the server, for who is signed in, its forms with their proof."""
+    from receipts.publish.html import anchors, environment
+
+    known = set(anchors(view.page.sections))
+
+    def there(anchor: str) -> str | None:
+        return f"#{anchor}" if anchor in known else lead(anchor)
+
+    template = environment().get_template(f"parts/{view.template}.html.j2")
+    return template.render(page=view.page, lead=there, here=here, nav=NAV, who=who, form=form, **view.values)
+
+
 def url(path: str, query: Sequence[tuple[str, str]]) -> str:
     """A path with its query."""
     return f"{path}?{urlencode(query)}" if query else path

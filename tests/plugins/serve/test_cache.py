@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 import report_store
-from receipts.plugins.serve.server import Cache
+from receipts.plugins.serve.server import KEPT, Cache, Shared
 from receipts.store.query.reports import store_state
 
 
@@ -49,6 +49,27 @@ def test_a_failure_is_raised_and_not_kept() -> None:
         cache.get("page", 1, lambda: 1 // 0)
     assert cache.get("page", 1, lambda: 2) == 2
     cache.close()
+
+
+def test_an_answer_is_shared_and_a_failure_is_not_kept() -> None:
+    shared, gate, calls = Shared(), Event(), list[int]()
+
+    def slow() -> int:
+        gate.wait(10)
+        calls.append(1)
+        return len(calls)
+
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(shared.get, "question", slow) for _ in range(4)]
+        gate.set()
+        assert [item.result() for item in asked] == [1] * 4
+    assert shared.get("question", slow) == 1
+    with pytest.raises(ZeroDivisionError):
+        shared.get("other", lambda: 1 // 0)
+    assert shared.get("other", lambda: 2) == 2
+    for number in range(KEPT):
+        shared.get(number, lambda: 0)
+    assert shared.get("question", slow) == 2
 
 
 def test_whatever_is_written_makes_another_state(tmp_path: Path) -> None:

@@ -377,7 +377,8 @@ def test_a_caller_is_slowed_down_and_comparisons_are_counted(server: Server) -> 
         answers = [client.get("/healthz") for _ in range(4)]
         assert [item.status_code for item in answers] == [200, 200, 200, 429]
         assert answers[-1].headers["retry-after"] == "1"
-    one = Server(server.opened, server.rulebook, Settings(("testserver",), open=True, limits=Limits(comparisons=1)))
+    limits = Limits(comparisons=1, patience=0.01)
+    one = Server(server.opened, server.rulebook, Settings(("testserver",), open=True, limits=limits))
     with TestClient(with_pages(one)) as client:
         with one.gate:
             busy = client.get(f"/v1/compare?a={A}&b={B}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.plugins.serve import runs
+from receipts.plugins.serve import runs, site
+from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
 
 pytestmark = pytest.mark.slow
@@ -181,6 +183,53 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
     assert "it holds" in client.post(f"/runs/{A}", data=decision).text
     _sign_in(client, tokens["admin"])
     assert client.post(f"/runs/{A}", data={**pin, "form": proof}).status_code == 403
+
+
+def test_who_is_signed_in_opens_what_a_page_links_to(guarded: tuple[TestClient, dict[str, str]]) -> None:
+    client, tokens = guarded
+    assert client.get(f"/v1/receipts/{A}/raw").status_code == 401
+    _sign_in(client, tokens["read"])
+    assert client.get(f"/v1/receipts/{A}/raw").content == EVERY[0].raw
+    assert "<!doctype html>" in client.get("/v1/reports/weekly?week=2026-W10&format=html").text
+    assert client.put("/v1/pins/x", json={"receipt": A}).status_code == 401  # a cookie changes nothing
+
+
+def test_a_pin_shows_where_the_run_does(client: TestClient) -> None:
+    (pinned,) = client.get("/v1/pins").json()
+    assert "pinned as @golden" in Read(client.get(f"/runs/{pinned['receipt']}").text).text
+
+
+def test_a_comparison_of_one_run_keeps_it_and_offers_the_other(client: TestClient) -> None:
+    page = Read(client.get(f"/compare?b={A}").text)
+    fields = {attrs["name"]: attrs["value"] for tag, attrs in page.tags if tag == "input" and attrs.get("value")}
+    assert fields == {"b": A}
+    (other,) = [link for link in page.links if link.startswith("/compare?a=")]
+    assert "4 threads" in Read(client.get(other).text).text
+
+
+def test_a_path_that_leads_nowhere_is_a_page_for_a_browser(client: TestClient) -> None:
+    browser, program = {"accept": "text/html,*/*"}, {"accept": "application/json"}
+    shown, raw = client.get("/nowhere", headers=browser), client.get("/nowhere", headers=program)
+    assert (shown.status_code, raw.status_code) == (404, 404)
+    assert "there is nothing at /nowhere" in Read(shown.text).text
+    assert raw.json()["status"] == client.get("/v1/nowhere", headers=browser).json()["status"] == 404
+
+
+def test_twelve_who_open_one_comparison_are_all_answered_by_one(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    compared = runs.comparison
+
+    def counted(call: Any) -> Any:
+        made.append(1)
+        return compared(call)
+
+    monkeypatch.setitem(site.COSTLY, "/compare", counted)
+    with TestClient(with_pages(server)) as client, ThreadPoolExecutor(12) as crowd:
+        answers = list(crowd.map(lambda _: client.get(f"/compare?a={A}&b={B}"), range(12)))
+    assert {item.status_code for item in answers} == {200}
+    assert len(made) == 1
 
 
 def test_pictures_say_what_they_show() -> None:
