@@ -222,8 +222,12 @@ class Probing:
         return f"Probing({len(self._stated)} probes, {sum(self.seconds.values()):.3f} s)"
 
     def load(self, given: Sequence[Any] | None = None) -> None:
-        """Import the probes of this package, or take those that are given, where this rank is to run them."""
-        modules = list(given) if given is not None else self._own()
+        """Import the probes of this package, or take those that are given, where this rank is to run them.
+
+        Those that come later are asked first: what they know of the job is more.
+        """
+        modules, before = list(given) if given is not None else self._own(), self._stated
+        self._stated = []
         for module in modules:
             ranks = getattr(module, "RANKS", "all")
             if (ranks == "first" and self._place.rank) or (ranks == "host" and self._place.local_rank):
@@ -240,6 +244,7 @@ class Probing:
                 out=self._out,
             )
             self._stated.append((module, stated))
+        self._stated += before
 
     def _own(self) -> list[ModuleType]:
         import importlib

@@ -91,10 +91,13 @@ class Recorder:
         self._losses = self._run.record.losses
         self._norms = self._run.record.norms
 
-    def start(self) -> Recorder:
-        """Begin; the with block does. Where no block fits, call `finish` at the end, or leave it to the process's."""
+    def start(self, *probes: Any) -> Recorder:
+        """Begin; the with block does. Where no block fits, call `finish` at the end, or leave it to the process's.
+
+        ``probes`` are asked beside the recorder's own.
+        """
         try:
-            self._run.start()
+            self._run.start(*probes)
         except Exception as error:
             self._fault("start", error)
         return self
@@ -140,6 +143,21 @@ class Recorder:
         self.step(tokens)
         if self._steps.inside:
             self._steps.__exit__(None, None, None)
+
+    def step_past(self, begun: int, ended: int, tokens: int | None = None) -> None:
+        """Take a step that has ended, by `perf_counter_ns`: whoever watches a loop learns of it afterward."""
+        self.step(tokens)
+        self._steps.past(begun, ended)
+
+    @guarded
+    def watch(self, model: Any, optimizer: Any = None) -> None:
+        """See what the loop does, so that nothing has to be stated: steps, tokens, loss, gradient norm, the model.
+
+        Call it before the loop. ``model`` is an `nn.Module`, in whatever wrappers, or several; ``optimizer`` follows
+        from the first step. Where the job marks its steps with `step`, these count. What it states itself wins, and a
+        difference is noted.
+        """
+        self._run.watch(self, model, optimizer)
 
     @guarded
     def abandon_step(self, reason: str = "") -> None:

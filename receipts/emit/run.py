@@ -70,6 +70,7 @@ class RunState:
         self._process = os.getpid()
         self._terminate: Terminate | None = None
         self._probing: Probing | None = None
+        self._more: list[Any] = []
         self._profiling: Profiling | None = None
         self._compiled = False
         self.written = ""
@@ -82,11 +83,14 @@ class RunState:
         """What is stated."""
         return self.record.facts
 
-    def start(self) -> None:
-        """Find the place among the ranks, open the journal, take SIGTERM, ask the probes."""
+    def start(self, *probes: Any) -> None:
+        """Find the place among the ranks, open the journal, take SIGTERM, ask the probes, and ``probes`` with them."""
         if self._started:
             return
         from receipts.emit import termination
+
+        if (sight := sys.modules.get("receipts.emit.sight.arm")) is not None and sight.armed is not None:
+            sight.armed.stand_back(self)
 
         self._started = True
         self.record.place = identity.process_rank()
@@ -105,7 +109,29 @@ class RunState:
         self._safely("SIGTERM", self._terminate.install)
         self._safely("fork", lambda: termination.call_in_children(self.forget))
         self._safely("the end of the process", lambda: termination.call_at_exit(self.leave))
+        self._more += probes
         self._safely("the probes", self._ask)
+
+    def watch(self, rec: Any, model: Any, optimizer: Any) -> None:
+        """Watch the loop of a job. Raises RuntimeError where torch is not loaded."""
+        from receipts.emit.sight.watch import Watch
+
+        if (torch := sys.modules.get("torch")) is None:
+            raise RuntimeError("torch is not imported, and what it trains is to be watched")
+        models = tuple(model) if isinstance(model, list | tuple) else (model,)
+        watch = Watch(torch, lambda: rec, models, () if optimizer is None else (optimizer,))
+        if self._probing is None and not self._started:
+            self._more.append(watch)
+        elif self._probing is not None:
+            self._probing.load([watch])
+
+    def withdraw(self) -> None:
+        """End without a receipt: another recorder has this launch."""
+        if not self._over:
+            self._over = True
+            if self._terminate is not None:
+                self._safely("SIGTERM", self._terminate.remove)
+            self._close_journal(nothing=True)
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -134,14 +160,15 @@ class RunState:
         self._flush()
 
     def _ask(self) -> None:
-        if self._probes is False:
+        if self._probes is False and not self._more:
             return
         from receipts.emit.probing import Probing
 
         record = self.record
         about = record.head
         self._probing = Probing(self.facts, record.place, self.steps, about["lane"], record.warmup, about["out"])
-        self._probing.load(None if self._probes is True else self._probes)
+        self._probing.load(None if self._probes is True else self._probes or ())
+        self._probing.load(self._more)
         self._probing.call("at_start")
         self._probing.call("at_phase", "post_init")
 

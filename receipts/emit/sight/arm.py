@@ -1,0 +1,130 @@
+"""Sight without a line of the script changed: `arm` waits for torch to be imported, and for the first optimizer step.
+
+A process that makes no step, such as a launcher's agent or a loader's worker, never has a recorder; neither does a
+forked child. Where the job makes a recorder of its own, this stands back.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from receipts.emit.sight.watch import Watch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from receipts.emit.recorder import Recorder
+
+WARMUP = 5
+
+
+class Armed:
+    """The state of a process that is armed: the watch, once torch is there."""
+
+    def __init__(self, make: Callable[[], Recorder], ready: Callable[[Watch], None] | None) -> None:
+        self._make, self._ready = make, ready
+        self._process = os.getpid()
+        self.watch: Watch | None = None
+        self.rec: Recorder | None = None
+        self.back = False
+
+    def __repr__(self) -> str:
+        return f"Armed({self.watch!r})"
+
+    def torch(self, torch: Any) -> None:
+        """PyTorch has been imported."""
+        if self.watch is None and not self.back:
+            self.watch = Watch(torch, self._recorder)
+            if self._ready is not None:
+                self._ready(self.watch)
+
+    def _recorder(self) -> Recorder | None:
+        if self.back or os.getpid() != self._process:
+            return None
+        self.rec = self._make()
+        return self.rec.start(self.watch)
+
+    def stand_back(self, run: Any) -> None:
+        """The job has a recorder of its own: this one goes, with what it has."""
+        if self.rec is not None and self.rec._run is run:
+            return
+        self.back = True
+        if self.watch is not None:
+            self.watch.close()
+        if self.rec is not None:
+            self.rec._run.withdraw()
+
+
+armed: Armed | None = None
+
+
+def arm(make: Callable[[], Recorder] | None = None, ready: Callable[[Watch], None] | None = None) -> Armed | None:
+    """Arm this process. ``make`` makes its recorder, ``ready`` is given the watch when torch has been imported."""
+    global armed
+    if armed is None and os.environ.get("RECEIPTS_SIGHT") != "0":
+        armed = Armed(make or recorder, ready)
+        if "torch" in sys.modules:
+            armed.torch(sys.modules["torch"])
+        else:
+            sys.meta_path.insert(0, Finder(armed))
+    return armed
+
+
+def recorder() -> Recorder:
+    """The recorder of a launch that names none: by the environment, on the lane of its machine."""
+    from receipts.emit.recorder import Recorder
+
+    warmup = os.environ.get("RECEIPTS_WARMUP", "")
+    return Recorder(
+        os.environ.get("RECEIPTS_LANE") or lane(),
+        label=os.environ.get("RECEIPTS_LABEL") or None,
+        warmup=int(warmup) if warmup.isdigit() else WARMUP,
+    )
+
+
+def lane() -> str:
+    """The lane of the machine and the framework, as they are at the first step."""
+    if "torch_xla" in sys.modules:
+        return "tpu-torch-xla" if os.environ.get("PJRT_DEVICE", "").upper() == "TPU" else "cpu-torch-xla"
+    from receipts.emit.probes import pytorch
+
+    if not pytorch.cuda_begun():
+        return "cpu-torch"
+    return "nvidia-fsdp2" if "torch.distributed.fsdp" in sys.modules else "nvidia-torch"
+
+
+class Finder:
+    """Waits for torch on `sys.meta_path`; the others find it, and its loader is replaced for this one import."""
+
+    def __init__(self, state: Armed) -> None:
+        self._state = state
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec of torch by the other finders; nothing for any other module."""
+        if name != "torch":
+            return None
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            spec = None if finder is self or find is None else find(name, path, target)
+            if spec is not None and spec.loader is not None:
+                self._replace(spec.loader)
+                return spec
+        return None
+
+    def _replace(self, loader: Any) -> None:
+        inner = loader.exec_module
+
+        def execute(module: Any) -> None:
+            del loader.exec_module
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            inner(module)
+            try:
+                self._state.torch(module)
+            except Exception as error:
+                sys.stderr.write(f"receipts: torch is not watched: {type(error).__name__}: {error}\n")
+
+        loader.exec_module = execute

@@ -1,0 +1,169 @@
+"""The places of torch where a watch listens: a global hook of optimizers, and functions that are replaced by wrappers.
+
+Each wrapper calls what it wraps whatever happens. The first error in what listens silences that place and becomes a
+note. A wrapper that is being traced by torch.compile does nothing, so that no graph knows of it.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import wraps
+
+from receipts.emit.probes import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Listener = Callable[..., Any]
+
+# Where functions of torch and its neighbours lie, by what is told of them. A name that a version lacks is passed over.
+CLIPPING = (
+    ("torch.nn.utils.clip_grad", "_clip_grads_with_norm_"),
+    ("torch.nn.utils.clip_grad", "clip_grads_with_norm_"),
+)
+SAVING = (
+    ("torch", "save"),
+    ("torch.distributed.checkpoint", "save"),
+    ("torch.distributed.checkpoint", "async_save"),
+    ("torch.distributed.checkpoint.state_dict_saver", "save"),
+    ("torch.distributed.checkpoint.state_dict_saver", "async_save"),
+    ("safetensors.torch", "save_file"),
+)
+SCALER = "torch.amp.grad_scaler"
+ENGINE = "deepspeed.runtime.engine"
+
+
+class Hooks:
+    """What was put into torch, and taken out again by `remove`. ``listener`` has a method for each event."""
+
+    def __init__(self, torch: Any, listener: Any) -> None:
+        self._torch = torch
+        self._listener = listener
+        self._replaced: dict[tuple[int, str], tuple[Any, Any, Any]] = {}
+        self._handle: Any = None
+        self._silent: set[str] = set()
+        self._compiling: Callable[[], bool] = torch.compiler.is_compiling
+
+    def __repr__(self) -> str:
+        return f"Hooks({len(self._replaced)} replaced)"
+
+    def install(self) -> None:
+        """Listen to what is imported by now; calling it again adds what came since."""
+        if self._handle is None:
+            post = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook
+            self._handle = post(lambda optimizer, given, named: self._tell("stepped", optimizer))
+        self._wrap("torch.autograd", "backward", self._around("backward"))
+        for module, name in CLIPPING:
+            self._wrap(module, name, self._after("clipped"))
+        for module, name in SAVING:
+            self._wrap(module, name, self._within("saving", "saved"))
+        self._wrap("torch", "compile", self._compile)
+        scaler = imported.part(SCALER, "GradScaler")
+        for name in ("scale", "update"):
+            self._wrap_in(scaler, name, self._after(f"scaler_{name}"))
+        self._wrap_in(scaler, "step", self._around("scaler_step"))
+        self._wrap_in(imported.part(ENGINE, "DeepSpeedEngine"), "step", self._around("engine_step"))
+
+    def remove(self) -> None:
+        """Put back what was replaced, where nobody has replaced it since."""
+        if self._handle is not None:
+            self._handle.remove()
+            self._handle = None
+        for (_, name), (owner, before, ours) in self._replaced.items():
+            if vars(owner).get(name) is ours:
+                setattr(owner, name, before)
+        self._replaced.clear()
+
+    def _tell(self, event: str, *told: Any) -> None:
+        """Call what listens; it never raises, and is not called again after it failed."""
+        if event in self._silent:
+            return
+        try:
+            getattr(self._listener, event)(*told)
+        except Exception as error:
+            self._silent.add(event)
+            self._listener.fault(event, error)
+
+    def _wrap(self, module: str, name: str, make: Callable[[Any], Any]) -> None:
+        self._wrap_in(imported.module(module), name, make)
+
+    def _wrap_in(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        inner = None if owner is None else vars(owner).get(name)
+        if inner is None or (id(owner), name) in self._replaced:
+            return
+        ours = wraps(inner)(make(inner))
+        setattr(owner, name, ours)
+        self._replaced[id(owner), name] = owner, inner, ours
+
+    def _after(self, event: str) -> Callable[[Any], Any]:
+        def make(inner: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                result = inner(*given, **named)
+                if not self._compiling():
+                    self._tell(event, result, given, named)
+                return result
+
+            return call
+
+        return make
+
+    def _around(self, event: str) -> Callable[[Any], Any]:
+        def make(inner: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                if self._compiling():
+                    return inner(*given, **named)
+                self._tell(event, True, given, named)
+                try:
+                    return inner(*given, **named)
+                finally:
+                    self._tell(event, False, given, named)
+
+            return call
+
+        return make
+
+    def _within(self, begins: str, ends: str) -> Callable[[Any], Any]:
+        def make(inner: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                self._tell(begins)
+                try:
+                    return inner(*given, **named)
+                finally:
+                    self._tell(ends)
+
+            return call
+
+        return make
+
+    def _compile(self, inner: Any) -> Any:
+        def compile(*given: Any, **named: Any) -> Any:
+            result = inner(*given, **named)
+            if not given or given[0] is None or not callable(given[0]):
+                return self._seen_through(result) if callable(result) and not given else result
+            return result if isinstance(given[0], self._torch.nn.Module | type) else self._looked_at(result)
+
+        return compile
+
+    def _seen_through(self, decorator: Any) -> Any:
+        """`@torch.compile(...)`: what it is given comes later."""
+
+        @wraps(decorator)
+        def decorate(function: Any) -> Any:
+            result = decorator(function)
+            plain = not isinstance(function, self._torch.nn.Module | type)
+            return self._looked_at(result) if plain and callable(result) else result
+
+        return decorate
+
+    def _looked_at(self, function: Any) -> Any:
+        """A compiled function, whose arguments tell the batch where no hook of the model is called."""
+
+        @wraps(function)
+        def call(*given: Any, **named: Any) -> Any:
+            if not self._compiling():
+                self._tell("called", function, given, named)
+            return function(*given, **named)
+
+        return call

@@ -1,0 +1,311 @@
+"""A watch: what one recorder sees of the loop around it, with nothing typed.
+
+Its parts see steps, tokens, losses and the model; this binds them together. It runs among the probes of its recorder,
+so that it is asked after the warm-up and at the end, and what its caller states wins over it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import perf_counter_ns
+
+from receipts.emit.sight import model, root
+from receipts.emit.sight.hooks import Hooks
+from receipts.emit.sight.inputs import InputReader
+from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
+from receipts.emit.sight.steps import Anchor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from receipts.emit.probing import ProbeOutput
+    from receipts.emit.recorder import Recorder
+    from receipts.emit.steps import TimedSpan
+
+# A gradient norm that nobody computes is computed once in so many steps.
+NORM_EVERY = 50
+LBFGS = "LBFGS"
+
+
+class Moment:
+    """What there was when an optimizer had stepped, counted from the start."""
+
+    __slots__ = ("backwards", "norms", "totals")
+
+    def __init__(self, backwards: int = 0, norms: int = 0, totals: tuple[tuple[int, int, int], ...] = ()) -> None:
+        self.backwards = backwards
+        self.norms = norms
+        self.totals = totals
+
+    def same(self, other: Moment) -> bool:
+        """Whether nothing was computed between the two, as far as that is seen at all."""
+        seen = self.backwards or any(map(any, self.totals))
+        return bool(seen) and self.backwards == other.backwards and self.totals == other.totals
+
+    def __repr__(self) -> str:
+        return f"Moment({self.backwards} backward passes, {self.totals})"
+
+
+class Watch:
+    """Sees the loop of a process. ``recorder`` gives the recorder when the first step has ended, or None to stand back.
+
+    ``after_warmup`` are called with the number of steps that have ended when the warm-up is over.
+    """
+
+    NAME = "sight"
+
+    def __init__(
+        self, torch: Any, recorder: Callable[[], Recorder | None], models: tuple[Any, ...] = (), optimizers: Any = ()
+    ) -> None:
+        self.after_warmup: list[Callable[[int], None]] = []
+        self.rec: Recorder | None = None
+        self.optimizers: list[Any] = list(optimizers)
+        self.roots: list[Any] = list(models)
+        self.readers: list[InputReader] = []
+        self.losses, self.norms = Losses(), Kept()
+        self.anchor = Anchor(self._ended)
+        self.driver = ""
+        self.skipped = 0
+        self.steps: list[tuple[int, int, int, int]] = []
+        self._torch, self._recorder = torch, recorder
+        self._process = os.getpid()
+        self._functions: dict[int, InputReader] = {}
+        self._met = self._closed = self._own = False
+        self._latest: tuple[int, Moment] = (0, Moment())
+        self._before = Moment()
+        self._since = self._first = 0
+        self._scaling: list[Any] | None = None
+        self._span: TimedSpan | None = None
+        self._asides = self._aside = 0
+        self._given = [0, 0]
+        self.hooks = Hooks(torch, self)
+        self.hooks.install()
+
+    def __repr__(self) -> str:
+        return f"Watch({self.rec!r}, {len(self.roots)} models)"
+
+    def fault(self, where: str, error: Exception) -> None:
+        """A note in the receipt, once there is one."""
+        if self.rec is not None:
+            self.rec.stated_by(self.NAME).fault(f"{where}: {type(error).__name__}: {error}"[:500])
+
+    def close(self) -> None:
+        """Look no more; what was put into torch is taken out."""
+        self._closed = True
+        self.hooks.remove()
+        for reader in (*self.readers, *self._functions.values()):
+            reader.remove()
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has made its step; within GradScaler's, `scaler_update` ends it."""
+        if self._closed or os.getpid() != self._process:
+            return
+        now = perf_counter_ns()
+        if not self._met:
+            self._meet([optimizer])
+        if self._scaling is None:
+            self._mark(optimizer, now)
+
+    def _mark(self, optimizer: Any, now: int) -> None:
+        readers = (*self.readers, *self._functions.values())
+        moment = Moment(self.losses.count, self.norms.count, tuple(item.totals() for item in readers))
+        key, before = self._latest
+        self._latest = (id(optimizer), moment)
+        if key != id(optimizer) or not moment.same(before):
+            # Several calls of one optimizer with nothing computed between them are one step, group by group.
+            self.anchor.stepped(optimizer, now, moment)
+
+    def _meet(self, optimizers: list[Any]) -> None:
+        """Find the models and the optimizers of the job, and look at what the models are called with from here on."""
+        self._met = True
+        torch = self._torch
+        modules, others = root.living(torch.nn.Module, torch.optim.Optimizer)
+        self.optimizers = root.once([*optimizers, *self.optimizers, *root.unwrapped(others)])
+        if not self.roots:
+            for optimizer in self.optimizers:
+                self.roots += root.roots(modules, root.parameters_of(optimizer))
+            self.roots = root.once(self.roots)
+        self.anchor.known(self.optimizers)
+        self.driver = root.driver(sys._getframe(1))
+        for item in self.roots:
+            reader = InputReader(torch, self._aside_call, self._resumed, self.fault)
+            reader.hook(root.chain(item))
+            self.readers.append(reader)
+
+    def _begin(self) -> bool:
+        """Take the recorder; whether there is one."""
+        rec = self._recorder()
+        if rec is None:
+            self.close()
+            return False
+        self.rec = rec
+        self._own = not rec.in_step
+        return True
+
+    def _ended(self, now: int, moment: Moment) -> None:
+        """A step of the loop has ended."""
+        if self.rec is None and not self._begin():
+            return
+        rec, before = self.rec, self._before
+        assert rec is not None
+        self._before = moment
+        self._leave_aside()
+        losses = self.losses.take(moment.backwards)
+        norms = self.norms.take(moment.norms)
+        totals = self._step_totals(before, moment)
+        self.steps.append((moment.backwards - before.backwards, *totals))
+        if self._own:
+            tokens = totals[1] * self._ranks()
+            rec.step_past(self._since or self._first or now, now, tokens or None)
+        self._tell_scalars(rec, losses, norms)
+        if self._own:
+            # What the recorder did since is not the next step's.
+            self._since = perf_counter_ns()
+            rec.step_begin()
+
+    def _step_totals(self, before: Moment, moment: Moment) -> tuple[int, int, int]:
+        """Forwards, tokens and rows of the step, of the model that the anchor trains, or of what was compiled."""
+        number = self._anchor_reader()
+        old = (*before.totals, *[(0, 0, 0)] * (len(moment.totals) - len(before.totals)))
+        steps = [(a[0] - b[0], a[1] - b[1], a[2] - b[2]) for a, b in zip(moment.totals, old, strict=True)]
+        forwards, tokens, rows = steps[number] if number < len(self.readers) else (0, 0, 0)
+        if not forwards and len(steps) > len(self.readers):
+            forwards, tokens, rows = max(steps[len(self.readers) :], key=lambda item: item[1])
+        if forwards > 1 and (len(self.readers) > 1 or self._repeats()):
+            # One batch is put through several times: by a closure that searches, or by models in turns.
+            tokens, rows = tokens // forwards, rows // forwards
+        return forwards, tokens, rows
+
+    def _repeats(self) -> bool:
+        return any(any(kind.__name__ == LBFGS for kind in type(item).__mro__) for item in self.optimizers)
+
+    def _anchor_reader(self) -> int:
+        """Which of the models the anchor trains."""
+        if len(self.roots) < 2:
+            return 0
+        held = root.parameters_of(self.anchor.optimizers()[0])
+        counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
+        return counts.index(max(counts))
+
+    def _tell_scalars(self, rec: Recorder, losses: list[Any], norms: list[Any]) -> None:
+        """Give the recorder the step's loss and norm, unless the job does so itself."""
+        several = len(self.readers) > 1
+        series = (rec._losses, rec._norms)
+        if losses and series[0].given == self._given[0]:
+            loss = losses[-1] if several or self._repeats() else StepLoss.of(losses, self.losses.divided)
+            rec.loss(loss)
+            self._given[0] = series[0].given
+        if series[1].given == self._given[1]:
+            if norms:
+                rec.gradient_norm(norms[-1] if several or len(norms) == 1 else StepNorm(norms))
+            elif rec.steps % NORM_EVERY == 1:
+                norm = gradient_norm(self._torch, self.anchor.optimizers()[:1] if several else self.anchor.optimizers())
+                if norm is not None:
+                    rec.gradient_norm(norm)
+            self._given[1] = series[1].given
+
+    def _ranks(self) -> int:
+        return 1
+
+    # What else the hooks tell.
+
+    def backward(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """A backward pass begins or ends. What is called in it computes again."""
+        for reader in self.readers:
+            reader.backward = begins
+        self._first = self._first or perf_counter_ns()
+        if begins and (given or "tensors" in named):
+            base = given[0] if given else named["tensors"]
+            self.losses.backward(base[0] if isinstance(base, list | tuple) and len(base) == 1 else base)
+
+    def clipped(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Gradients were clipped, by their norm."""
+        norm = named.get("total_norm", given[2] if len(given) > 2 else None)
+        if norm is not None:
+            self.norms.keep(norm.detach())
+
+    def scaler_scale(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """GradScaler multiplies a loss."""
+        if len(given) > 1 and given[0].is_enabled():
+            self.losses.scaled(result, given[1])
+
+    def scaler_step(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """GradScaler lets an optimizer step, or skips its step."""
+        if given[0].is_enabled():
+            if begins:
+                self._scaling = self._scaling or []
+            elif len(given) > 1:
+                assert self._scaling is not None
+                self._scaling.append(given[1])
+
+    def scaler_update(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """GradScaler has finished a step."""
+        scaling, self._scaling = self._scaling, None
+        for optimizer in scaling or ():
+            if not self._met:
+                self._meet([optimizer])
+            self._mark(optimizer, perf_counter_ns())
+
+    def engine_step(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """DeepSpeed's engine steps: at the end of an accumulation it is a step of the loop, whatever steps within."""
+        engine = given[0]
+        if begins:
+            self._scaling = [engine.optimizer] if engine.is_gradient_accumulation_boundary() else []
+        else:
+            self.scaler_update(None, given, named)
+
+    def called(self, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """A compiled function is called."""
+        if self._met and not any(reader.forwards for reader in self.readers):
+            reader = self._functions.get(id(function))
+            if reader is None:
+                reader = InputReader(self._torch, lambda: None, lambda: None, self.fault)
+                self._functions[id(function)] = reader
+            reader.look(0, True, given, named)
+
+    def saving(self) -> None:
+        """A checkpoint is being written."""
+        self._aside_span("checkpoint")
+
+    def saved(self) -> None:
+        """It has been written."""
+        self._leave_aside()
+
+    def _aside_call(self) -> None:
+        """The model is called without training: an evaluation, unless that is done in most steps."""
+        self._aside += 1
+        if self.rec is not None and self._asides * 2 < max(2, len(self.steps)):
+            self._aside_span("eval")
+
+    def _resumed(self) -> None:
+        self._leave_aside()
+
+    def _aside_span(self, name: Any) -> None:
+        if self.rec is not None and self._own and self._span is None:
+            self._span = self.rec.span(name)
+            self._span.__enter__()
+
+    def _leave_aside(self) -> None:
+        span, self._span = self._span, None
+        if span is not None:
+            span.__exit__(None, None, None)
+
+    # What the recorder asks, as it does of a probe.
+
+    def at_warm(self, stated: ProbeOutput) -> None:
+        """The warm-up is over: state the model, and call those who waited for it."""
+        model.state(self, stated)
+        for listener in self.after_warmup:
+            listener(stated.steps)
+
+    def at_end(self, stated: ProbeOutput) -> None:
+        """State what is known now, and take out what was put into torch."""
+        self.anchor.give_up()
+        self._leave_aside()
+        if self.rec is not None and self._own:
+            self.rec.abandon_step()
+        model.state(self, stated)
+        self.close()
