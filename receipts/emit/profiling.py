@@ -12,15 +12,16 @@ from contextlib import suppress
 from time import monotonic, sleep
 
 from receipts.emit.probes import imported
-from receipts.emit.steps import BITS
+from receipts.emit.steps import BITS, StepTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Literal
 
-    from receipts.emit.steps import StepTimer
-
+# The mark of what the recorder timed as a step: `ProfilerStep` reaches from the end of one to the end of the next.
+TIMED = "receipts.step#"
+LOG_LEVEL = "KINETO_LOG_LEVEL"
 # Seconds that a thread of the job which begins a trace waits until the step has ended that ours covers.
 PATIENCE = 10.0
 
@@ -35,7 +36,7 @@ class TorchTrace:
 
     kind = "torch-profiler"
 
-    def __init__(self, path: str, make_way: Callable[[], None]) -> None:
+    def __init__(self, path: str, make_way: Callable[[], None], *, shapes: bool = True) -> None:
         from importlib import import_module
 
         profiler = import_module("torch.profiler")
@@ -44,9 +45,11 @@ class TorchTrace:
         self._module: Any = import_module("torch.autograd.profiler")
         self._enabled: Callable[[], bool] = import_module("torch.autograd")._profiler_enabled
         self._prepare, self._enable = self._module._prepare_profiler, self._module._enable_profiler
-        self._profile = profiler.profile(record_shapes=True)
+        self._profile: Any = None
+        self._new: Callable[[], Any] = lambda: profiler.profile(record_shapes=shapes)
         # Named as the profiler's own schedule names steps.
         self.step: Callable[[int], Any] = lambda number: profiler.record_function(f"ProfilerStep#{number}")
+        self.timed: Callable[[int], Any] = lambda number: profiler.record_function(f"{TIMED}{number}")
 
     def busy(self) -> bool:
         """Whether the job's own profiler runs, in this thread or in another one."""
@@ -54,7 +57,16 @@ class TorchTrace:
 
     def start(self) -> None:
         """Begin; from now on whoever begins another trace ends this one first."""
-        self._profile.start()
+        # Kineto says on the job's error stream that it begins and ends, by a level that it reads when it first begins.
+        quiet = LOG_LEVEL not in os.environ
+        if quiet:
+            os.environ[LOG_LEVEL] = "6"
+        try:
+            self._profile = self._new()
+            self._profile.start()
+        finally:
+            if quiet:
+                del os.environ[LOG_LEVEL]
         self._module._prepare_profiler, self._module._enable_profiler = self._before_prepare, self._before_enable
 
     def _before_prepare(self, *given: Any, **named: Any) -> Any:
@@ -80,6 +92,10 @@ class TorchTrace:
             raise RuntimeError("the profiler was stopped by another call than the recorder's")
         self._profile.stop()
 
+    def events(self) -> int:
+        """How many events a trace that was ended holds. Raises AttributeError where this torch does not say."""
+        return len(self._profile.profiler.kineto_results.events())
+
     def write(self, cut: int | None) -> list[str]:
         """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
         self._profile.export_chrome_trace(self.file)
@@ -89,7 +105,9 @@ class TorchTrace:
             with gzip.open(self.file) as stream:
                 text = stream.read()
             with gzip.open(self.file, "wb", compresslevel=6) as stream:
-                stream.write(text.replace(f'"ProfilerStep#{cut}"'.encode(), b'"cut short"'))
+                for mark in ("ProfilerStep#", TIMED):
+                    text = text.replace(f'"{mark}{cut}"'.encode(), b'"cut short"')
+                stream.write(text)
         return [self.file]
 
 
@@ -109,6 +127,7 @@ class JaxTrace:
         self._state: Any = import_module("jax._src.profiler")._profile_state
         self._folder, self._make_way, self._lock = path, make_way, self._state.lock
         self.step: Callable[[int], Any] = lambda number: self._profiler.StepTraceAnnotation("step", step_num=number)
+        self.timed: Callable[[int], Any] | None = None
 
     def busy(self) -> bool:
         """Whether the job's own trace runs."""
@@ -158,11 +177,53 @@ def tracer(path: str, lane: str, make_way: Callable[[], None]) -> TorchTrace | J
     raise RuntimeError("neither torch nor JAX is loaded, whose profilers could take a trace")
 
 
+def mark_steps(steps: StepTimer, timed: Callable[[int], Any]) -> Callable[[], None]:
+    """Mark in a trace what the timer of steps times, so that the trace's clock says how long a step took.
+
+    What it gives ends that.
+    """
+    mark: list[Any] = []
+
+    def close() -> None:
+        while mark:
+            mark.pop().__exit__(None, None, None)
+
+    def end() -> None:
+        steps.__class__ = StepTimer
+        close()
+
+    class MarkedSteps(StepTimer):
+        """Takes the place of the timer's class while a trace runs: the hot path knows nothing of traces."""
+
+        __slots__ = ()
+
+        def __enter__(self) -> StepTimer:
+            close()
+            mark.append(timed(self.count))
+            mark[0].__enter__()
+            return super().__enter__()
+
+        def __exit__(self, kind: Any, error: Any, trace: Any) -> Literal[False]:
+            if kind is not None:
+                close()
+            return super().__exit__(kind, error, trace)
+
+        def _slowly(self, now: int) -> None:
+            # Every step under a trace is flagged, and so ends here; what follows may end the trace.
+            close()
+            super()._slowly(now)
+
+    steps.__class__ = MarkedSteps
+    return end
+
+
 class Profiling:
     """The steps that a trace covers; begins at once, or as soon as the job's own profiler has ended.
 
     All these steps are flagged, those too that ran under the job's own: a profiler slows them down.
     """
+
+    by_itself = False  # whether the recorder began it, and the job did not ask
 
     def __init__(self, trace: TorchTrace | JaxTrace, steps: StepTimer, count: int) -> None:
         self.kind = trace.kind
@@ -171,6 +232,7 @@ class Profiling:
         self._step: Any = None
         self._thread = get_ident()
         self._asked = False
+        self._unmark: Callable[[], None] = lambda: None
         self._try()
         steps.held |= BITS["profile"]
         steps.flags |= BITS["profile"]
@@ -184,6 +246,8 @@ class Profiling:
         self._trace.start()
         try:
             self._begin()
+            if self._trace.timed is not None and not self._steps.inside:
+                self._unmark = mark_steps(self._steps, self._trace.timed)
         except Exception:
             self.give_up()
             raise
@@ -224,11 +288,11 @@ class Profiling:
         self._end()
         return None
 
-    def stop(self) -> list[str]:
+    def stop(self) -> list[str] | None:
         """End the trace, wherever it is; its files."""
         return self._finish(self._number)
 
-    def _finish(self, cut: int | None) -> list[str]:
+    def _finish(self, cut: int | None) -> list[str] | None:
         if not self._whole:
             raise RuntimeError("no step ended under it: the job's own profiler ran, or the run was over")
         self._unflag()
@@ -236,6 +300,7 @@ class Profiling:
         return self._trace.write(cut)
 
     def _end(self) -> None:
+        self._unmark()
         try:
             self._step.__exit__(None, None, None)
             self._trace.stop()
@@ -246,6 +311,8 @@ class Profiling:
         """Leave no profiler running, after one of its calls failed."""
         self._unflag()
         self._step = None
+        with suppress(Exception):
+            self._unmark()
         with suppress(Exception):
             self._trace.stop()
 

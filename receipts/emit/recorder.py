@@ -42,8 +42,10 @@ class Recorder:
     ``device``, ``loss read`` or ``none``. ``context`` names the base configuration, ``launch`` the launch, where ranks
     cannot agree on one by themselves (RECEIPTS_LAUNCH does so too). ``journal`` is a folder for the journal, or False
     for none; it is kept where ``keep_journal`` says so, or where the receipt could not be written. ``probes`` False
-    reads nothing of the job by itself. ``deliver`` sends the receipt to the server that RECEIPTS_STORE names, when the
-    run has ended; RECEIPTS_DELIVER=1 does so too. What cannot be delivered stays a file.
+    reads nothing of the job by itself. ``witness`` is how many steps of a job of torch are traced after the warm-up
+    (None: RECEIPTS_WITNESS, else four), False none; docs/recorder.md says what it costs. ``deliver`` sends the receipt
+    to the server that RECEIPTS_STORE names, when the run has ended; RECEIPTS_DELIVER=1 does so too. What cannot be
+    delivered stays a file.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Recorder:
         probes: bool | Sequence[Any] = True,
         quiet: bool = False,
         deliver: bool | None = None,
+        witness: bool | int | None = None,
     ) -> None:
         self._tokens: int | None = None
         self._steps = StepTimer(self._more, self._after)
@@ -82,6 +85,7 @@ class Recorder:
             probes=probes,
             quiet=quiet is True,
             deliver=deliver if isinstance(deliver, bool) else None,
+            witness=witness if isinstance(witness, int) else None,
         )
         for name, value in (("out", out), ("journal", journal)):
             if value is not None and not isinstance(value, bool) and _path(value) is None:

@@ -51,8 +51,10 @@ class RunState:
         probes: bool | Sequence[Any],
         quiet: bool,
         deliver: bool | None,
+        witness: bool | int | None = None,
     ) -> None:
         self.steps = steps
+        self._witness = witness if probes is not False else False
         self._out = out
         self._wanted = journal
         self._keep = keep_journal
@@ -243,15 +245,40 @@ class RunState:
         return block
 
     def profile(self, count: int) -> None:
-        """Trace the next steps of a run that has begun, on its first rank. Raises what profilers do, and ValueError."""
+        """Trace the next steps of a run that has begun, on its first rank. Raises what profilers do, and ValueError.
+
+        The job's wish goes before the witness, which ends.
+        """
         from receipts.emit.profiling import Profiling, tracer
 
+        if self._profiling is not None and self._profiling.by_itself:
+            self._profiling.give_up()
+            self._profiling = None
+        self._witness = False
         if count < 1 or self._profiling is not None or not self._started or self._over:
             raise ValueError(f"{count} steps of a run that has begun, and of one trace at a time")
         if self.record.place.rank == 0:
-            path = f"{os.path.splitext(self.record.head['out'])[0]}.trace"
-            trace = tracer(path, self.record.head["lane"], lambda: self._profiled("make_way"))
+            trace = tracer(self._trace(), self.record.head["lane"], lambda: self._profiled("make_way"))
             self._profiling = Profiling(trace, self.steps, count)
+
+    def _trace(self) -> str:
+        """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
+        out, launch = self.record.head["out"], self.record.head["launch"]
+        stem = os.path.splitext(out)[0].removesuffix(".part")
+        own = f"{stem}.{launch[:8]}"
+        names = [f"{stem}.trace", f"{own}.trace", *(f"{own}-{at}.trace" for at in range(2, 99))]
+        return next(name for name in names if not os.path.exists(name) and not os.path.exists(f"{name}.json.gz"))
+
+    def _begin_witness(self, count: int) -> None:
+        """Begin the witness with the last step of the warm-up, on the first rank: the others wait for it anyway."""
+        from receipts.emit.sight import witness
+
+        if self._profiling is not None or count < max(self.record.warmup or 0, witness.WARM) - 1:
+            return
+        asked, self._witness = self._witness, False
+        wanted = witness.wanted(asked)
+        if wanted and witness.possible() and self.record.place.rank == 0:
+            self._profiling = witness.Witness(self._trace(), self.steps, wanted, lambda: self._profiled("make_way"))
 
     def _profiled(self, turn: Literal["after_step", "make_way", "stop"]) -> None:
         """Take note of a step that a trace covers, or of what ends it; lists the files of a whole trace."""
@@ -259,15 +286,18 @@ class RunState:
         if profiling is None or self._over:
             return
         try:
-            files = getattr(profiling, turn)()
+            traces = getattr(profiling, turn)()
         except Exception as error:
-            files = []
+            traces = []
             profiling.give_up()
             console.fault(self.fault, "profile", error)
-        if files is not None:
+        if traces is not None:
             self._profiling = None
-            for path in files:
-                self.evidence({"kind": profiling.kind, "uri": path})
+            rows = [{"kind": profiling.kind, "uri": path} for path in traces]
+            # Digested at once: a run that is killed later still names them.
+            files.digest_evidence(rows, lambda _: None, self.fault)
+            for row in rows:
+                self.evidence(row)
 
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one; its time is no step's."""
@@ -277,6 +307,11 @@ class RunState:
 
     def _between(self, count: int) -> None:
         self._profiled("after_step")
+        if self._witness is not False and not self._over:
+            try:
+                self._begin_witness(count)
+            except Exception as error:
+                console.fault(self.fault, "the witness", error)
         probing, warmup = self._probing, self.record.warmup or 0
         if probing is None or self._over:
             return
@@ -434,6 +469,8 @@ class RunState:
         """What the lane asks for and nobody has stated."""
         unstated = missing(self.facts, self.record.head["lane"])
         own = OWN if self.record.steps or self.steps.count else ()
+        if any(row.get("kind") == "torch-profiler" and row.get("sha256") for row in self.facts.evidence):
+            own = (*own, "evidence", *(item.path for item in unstated if item.path.startswith("path.witnessed.")))
         return tuple(item for item in unstated if item.path not in own)
 
     def _write(self) -> None:

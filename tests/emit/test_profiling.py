@@ -10,7 +10,7 @@ import sys
 import threading
 import types
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -27,6 +27,10 @@ class _Kineto:
 
     session: Any = None
     prepared = False
+    events = 100  # of a step
+    sessions: ClassVar[
+        list[tuple[bool, list[str]]]
+    ] = []  # of each trace that began: whether with shapes, and its marks
 
 
 class _Killed(BaseException):
@@ -38,6 +42,9 @@ class _Profile:
 
     def __init__(self, *, record_shapes: bool = False) -> None:
         self.names: list[str] = []
+        self.shapes = record_shapes
+        results = types.SimpleNamespace(events=lambda: [None] * _Kineto.events)
+        self.profiler = types.SimpleNamespace(kineto_results=results)
 
     def start(self) -> None:
         self.prepare()
@@ -51,6 +58,7 @@ class _Profile:
         _Kineto.session = None
         sys.modules["torch.autograd.profiler"]._enable_profiler("config", "activities")
         _Kineto.session, _Span.names = self, self.names
+        _Kineto.sessions.append((self.shapes, self.names))
 
     def stop(self) -> None:
         if _Kineto.session is not self:
@@ -99,12 +107,17 @@ def profiler(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     torch.autograd._profiler_enabled = lambda: _Kineto.session is not None
     torch.autograd.profiler = types.ModuleType("torch.autograd.profiler")
     torch.autograd.profiler._prepare_profiler, torch.autograd.profiler._enable_profiler = _prepare, _enable
-    _Kineto.session, _Kineto.prepared = None, False
+    _Kineto.session, _Kineto.prepared, _Kineto.events, _Kineto.sessions = None, False, 100, []
     for part in (torch, module, torch.autograd, torch.autograd.profiler):
         monkeypatch.setitem(sys.modules, part.__name__, part)
     for name in ("jax", "torch_xla"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return module
+
+
+def _steps(names: list[str]) -> list[str]:
+    """The marks that reach from step to step."""
+    return [name for name in names if not name.startswith("receipts.step#")]
 
 
 def _run(folder: Path, at: int = 3, steps: int = 2, count: int = 8) -> Tree:
@@ -122,7 +135,7 @@ def _run(folder: Path, at: int = 3, steps: int = 2, count: int = 8) -> Tree:
 def test_profiled_steps_are_flagged_and_the_trace_is_listed_with_its_digest(tmp_path: Path) -> None:
     tree = _run(tmp_path)
     assert tree["measurement"]["step_flags"]["profile"] == [3, 4]
-    assert _Span.names == ["ProfilerStep#3", "ProfilerStep#4"]
+    assert _Span.names == ["ProfilerStep#3", "receipts.step#3", "ProfilerStep#4", "receipts.step#4"]
     (entry,) = tree["evidence"]
     assert entry["uri"] == str(tmp_path / "run.trace.json.gz")
     assert len(entry["sha256"]) == 64
@@ -180,7 +193,8 @@ def test_ours_waits_for_the_job_s_own_profiler_and_ends_before_the_job_begins_on
         assert "no step ended under it" in json.dumps(tree["notes"])
         return
     events = json.loads(gzip.decompress((tmp_path / "run.trace.json.gz").read_bytes()))["traceEvents"]
-    assert [event["name"] for event in events if event["cat"] == "user_annotation"] == traced
+    names = _steps([event["name"] for event in events if event["cat"] == "user_annotation"])
+    assert list(dict.fromkeys(names)) == traced
 
 
 @pytest.mark.usefixtures("profiler")
@@ -228,6 +242,112 @@ def test_a_thread_of_the_job_that_begins_a_trace_waits_until_the_step_of_ours_ha
         work.join()
     own.stop()
     assert (tmp_path / "run.trace.json.gz").exists()
+
+
+def _witnessed(folder: Path, *, warmup: int | None = 3, count: int = 12, witness: bool | int | None = None) -> Tree:
+    with Recorder("cpu-torch", out=folder / "run.json", quiet=True, warmup=warmup, witness=witness) as rec:
+        for _ in range(count):
+            with rec.step(tokens=512):
+                pass
+    tree: Tree = json.loads((folder / "run.json").read_bytes())
+    return tree
+
+
+def _trace_of(tree: Tree) -> Tree | None:
+    return next((item for item in tree.get("evidence", ()) if item["kind"] == "torch-profiler"), None)
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize(("events", "traced"), [(50_000, [3, 4, 5, 6]), (50_001, [3]), (500_000, [3]), (500_001, None)])
+def test_the_witness_follows_the_warm_up_with_as_many_steps_as_their_events_allow(
+    tmp_path: Path, events: int, traced: list[int] | None
+) -> None:
+    _Kineto.events = events
+    tree = _witnessed(tmp_path)
+    (shapes, _), *after = _Kineto.sessions
+    assert not shapes
+    assert [_steps(names) for _, names in after] == ([[f"ProfilerStep#{at}" for at in traced]] if traced else [])
+    assert all(shapes for shapes, _ in after)
+    assert tree["measurement"]["step_flags"]["profile"] == [2, *(traced or [])]
+    entry = _trace_of(tree)
+    assert (entry is not None) is (traced is not None)
+    assert entry is None or len(entry["sha256"]) == 64
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize("warmup", [None, 0, 1, 2])
+def test_without_a_long_warm_up_the_witness_leaves_out_the_first_two_steps(tmp_path: Path, warmup: int | None) -> None:
+    assert _witnessed(tmp_path, warmup=warmup)["measurement"]["step_flags"]["profile"] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.usefixtures("profiler")
+def test_the_witness_is_switched_off_by_its_caller_by_the_environment_and_without_probes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _trace_of(_witnessed(tmp_path / "a", witness=False)) is None
+    monkeypatch.setenv("RECEIPTS_WITNESS", "0")
+    assert _trace_of(_witnessed(tmp_path / "b")) is None
+    monkeypatch.setenv("RECEIPTS_WITNESS", "many")
+    wrong = _witnessed(tmp_path / "c")
+    assert _trace_of(wrong) is None
+    assert "RECEIPTS_WITNESS is a number of steps" in json.dumps(wrong["notes"])
+    assert _Kineto.sessions == []
+    monkeypatch.setenv("RECEIPTS_WITNESS", "8")
+    assert _witnessed(tmp_path / "d", count=20)["measurement"]["step_flags"]["profile"] == list(range(2, 11))
+
+
+@pytest.mark.usefixtures("profiler")
+def test_a_trace_that_the_job_asks_for_takes_the_place_of_the_witness(tmp_path: Path) -> None:
+    with Recorder("cpu-torch", out=tmp_path / "run.json", quiet=True, warmup=3) as rec:
+        for number in range(12):
+            if number == 4:  # the witness runs
+                rec.profile(2)
+            with rec.step(tokens=512):
+                pass
+    listed = json.loads((tmp_path / "run.json").read_bytes())["evidence"]
+    assert [item["kind"] for item in listed].count("torch-profiler") == 1
+    assert _steps(_Kineto.sessions[-1][1]) == ["ProfilerStep#4", "ProfilerStep#5"]
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize("begins", [2, 3, 4])
+def test_the_witness_gives_way_to_the_job_s_own_profiler(tmp_path: Path, begins: int) -> None:
+    own = _Profile()
+    with Recorder("cpu-torch", out=tmp_path / "run.json", quiet=True, warmup=3) as rec:
+        for number in range(12):
+            if number == begins:
+                own.start()
+            if number == begins + 2:
+                own.stop()  # ends the job where another session has taken its place
+            with rec.step(tokens=512):
+                pass
+    assert json.loads((tmp_path / "run.json").read_bytes())["run"]["outcome"] == "ok"
+
+
+@pytest.mark.usefixtures("profiler")
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_a_run_that_ends_in_its_witness_says_nothing_of_a_fault(tmp_path: Path, count: int) -> None:
+    tree = _witnessed(tmp_path, count=count)
+    assert "profile" not in json.dumps(tree.get("notes", {}))
+    assert (_trace_of(tree) is not None) is (count == 4)
+
+
+@pytest.mark.usefixtures("profiler")
+def test_a_later_launch_leaves_the_trace_of_an_earlier_one_as_it_is(tmp_path: Path) -> None:
+    first, trace = _trace_of(_witnessed(tmp_path)), tmp_path / "run.trace.json.gz"
+    before = trace.read_bytes()
+    _witnessed(tmp_path, count=9)
+    assert first is not None
+    assert trace.read_bytes() == before
+    assert len(list(tmp_path.glob("run.*trace.json.gz"))) == 2
+
+
+def test_without_torch_no_witness_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("torch", "jax"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    tree = _witnessed(tmp_path)
+    assert "profile" not in tree["measurement"].get("step_flags", {})
+    assert not any("the witness" in text for text in tree.get("notes", {}).get("recorder", []))
 
 
 _REAL = """

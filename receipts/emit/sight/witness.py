@@ -1,0 +1,82 @@
+"""The witness: a trace of a few steps right after the warm-up, which the recorder takes by itself in a job of torch.
+
+One step before it is traced without shapes and counted, and its trace is dropped: it tells what a step's trace costs,
+and what a profiler's first start costs falls on it. Where a step has few events four are traced, which leaves three
+whole windows from step to step; where it has more, one, which serves the path alone; where it has too many, none.
+"""
+
+from __future__ import annotations
+
+import os
+
+from receipts.emit.probes import imported
+from receipts.emit.profiling import Profiling, TorchTrace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from receipts.emit.steps import StepTimer
+
+VARIABLE = "RECEIPTS_WITNESS"
+STEPS, WHY_STEPS = 4, 8
+# Events of one step: up to the first so many steps are traced, up to the second one.
+FEW, MOST = 50_000, 500_000
+# Where no warm-up is stated, as `receipts.ingest.warmup` takes it.
+WARM = 2
+
+
+def wanted(asked: bool | int | None) -> int:
+    """How many steps the witness is to trace: as the caller says, else RECEIPTS_WITNESS, else four; 0 is none.
+
+    Raises ValueError for a variable that is no number of steps.
+    """
+    if asked is not None:
+        return STEPS if asked is True else max(0, int(asked))
+    text = os.environ.get(VARIABLE, "").strip().lower()
+    if text in ("", "on", "true", "yes"):
+        return STEPS
+    if text in ("off", "false", "no"):
+        return 0
+    if text == "why":
+        return WHY_STEPS
+    if not text.isdigit():
+        raise ValueError(f"{VARIABLE} is a number of steps, 0 for no witness; it is {text[:40]!r}")
+    return int(text)
+
+
+def possible() -> bool:
+    """Whether torch itself is loaded, and neither XLA nor JAX, whose programs say what a trace of torch does not."""
+    return imported.module("torch") is not None and not any(map(imported.module, ("torch_xla", "jax")))
+
+
+class Witness(Profiling):
+    """The step that is counted, and then the trace of so many more as its events allow."""
+
+    by_itself = True
+
+    def __init__(self, path: str, steps: StepTimer, count: int, make_way: Callable[[], None]) -> None:
+        self._path, self._way, self._count = path, make_way, count
+        self._sized = False
+        super().__init__(TorchTrace(path, make_way, shapes=False), steps, 1)
+
+    def _finish(self, cut: int | None) -> list[str] | None:
+        if self._sized and self._whole:
+            return super()._finish(cut)
+        if self._step is not None:
+            self._end()
+        events = self._events() if cut is None and not self._sized and not self._asked else MOST + 1
+        if events > MOST:  # or the run is over, or its own profiler begins: that is no fault
+            self._unflag()
+            return []
+        self._sized, self._whole = True, 0
+        self._left = self._count if events <= FEW else 1
+        self._trace = TorchTrace(self._path, self._way)
+        self._try()
+        return None
+
+    def _events(self) -> int:
+        try:
+            return self._trace.events() if isinstance(self._trace, TorchTrace) else MOST + 1
+        except AttributeError:
+            return FEW + 1  # a torch that does not say: one step's trace is dear, and four may be too dear
