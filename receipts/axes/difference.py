@@ -320,8 +320,12 @@ def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
 
 
 def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names."""
-    fixed = {leaf.path: leaf.axis for leaf in axis_leaves()}
+    """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names.
+
+    A leaf that came with a later schema is asked for where one side states it: older receipts are no worse for it.
+    """
+    stated = left.keys() | right.keys()
+    fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.since == "1.0" or leaf.path in stated}
     return [*fixed.items(), *((path, axis_of(path)) for path in sorted((left.keys() | right.keys()) - fixed.keys()))]
 
 

@@ -69,6 +69,7 @@ class AxisLeaf(NamedTuple):
     path: str
     axis: str
     stated_at: tuple[str, ...]
+    since: str
 
 
 @lru_cache(maxsize=1)
@@ -79,7 +80,8 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
         if leaf.role is Role.AXIS and not leaf.path.endswith(".*"):
             path = leaf.path.replace("path.intended.", "path.")
             seen = (leaf.path.replace("path.intended.", "path.witnessed."),) if path != leaf.path else ()
-            collected.append(AxisLeaf(path, path if leaf.axis == leaf.path else leaf.axis or path, (*seen, leaf.path)))
+            name = path if leaf.axis == leaf.path else leaf.axis or path
+            collected.append(AxisLeaf(path, name, (*seen, leaf.path), leaf.since))
     return tuple(collected)
 
 

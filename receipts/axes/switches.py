@@ -38,6 +38,13 @@ FOLLOWS: Mapping[str, str] = {
 # Widths of blocks that keep a state: a pattern without such blocks has none.
 OF_STATE: tuple[str, ...] = tuple(f"model.{name}" for name in ("ssm_state", "ssm_heads", "ssm_groups", "ssm_variant"))
 
+OF_ROUTER: tuple[str, ...] = (
+    "model.router_order",
+    "numerics.router_dtype",
+    "numerics.router_auxiliary_loss",
+    "numerics.router_z_loss",
+)
+
 # Leaves whose effect another decides. Typed alike on both sides, they count under that one.
 DECIDED: Mapping[str, str] = {
     **dict.fromkeys(("parallelism.expert", "parallelism.expert_tensor"), "model.experts"),
@@ -151,6 +158,8 @@ SWITCHES: tuple[Switch, ...] = (
     _without("model.expert_ffn", "model.experts", 0),
     _without("model.shared_expert_ffn", "model.experts", 0),
     _without("path.dispatch", "model.experts"),
+    *(_without(leaf, "model.experts") for leaf in OF_ROUTER),
+    _without("numerics.mtp_loss_weight", "model.mtp_depth"),
     _without("model.mtp_wiring", "model.mtp_depth"),
     _without("path.mtp_cross_entropy", "model.mtp_depth"),
     Switch("numerics.fp8_recipe", _is_wide),

@@ -115,6 +115,8 @@ def model(put: Put, given: Given) -> None:
         put("model.ffn_projections", 3 if gated else 2, gated or gates[0])
     depth = 0 if given.off("mtp_num_layers") else _whole(given, "mtp_num_layers", least=0)
     put("model.mtp_depth", depth, "mtp_num_layers")
+    weight = "mtp_loss_scaling_factor"
+    put("numerics.mtp_loss_weight", given.read(weight, {"kind": "amount"}) if depth else None, weight)
     for name, wiring in (("mtp_use_repeated_layer", "repeated"), ("mtp_standalone", "standalone")):
         put("model.mtp_wiring", wiring if depth and given.flag(name) else None, name)
     if pattern := given.name(*_PATTERNS):

@@ -84,6 +84,9 @@ class Model(Section):
     experts: Count | None = axis("Experts in an expert block.", of="routing")
     top_k: Count | None = axis("Experts per token.", of="routing")
     capacity_factor: Amount | None = axis("Capacity factor of the router.", of="routing")
+    router_order: Name | None = axis(
+        "What the router does first: `softmax`, `top_k`, or `dispatch` before the choice.", since="1.1"
+    )
     mtp_depth: Count | None = axis("Multi-token-prediction depth; 0 means none.")
     mtp_wiring: Name | None = axis("How the MTP heads are wired: repeated, tied, standalone.")
     tied_embeddings: bool | None = axis("Whether input and output embeddings share weights.")
@@ -160,6 +163,10 @@ class Numerics(Section):
     optimizer_other: Name | None = axis("Optimizer of the parameters that the first does not update.", of="optimizer")
     optimizer_state_dtype: Name | None = axis("Type of the optimizer's states.", of="optimizer")
     learning_rate: Amount | None = axis("Peak learning rate.")
+    router_dtype: Name | None = axis("Type of the router's logits.", since="1.1")
+    router_auxiliary_loss: Amount | None = axis("Coefficient of the router's load-balancing loss.", since="1.1")
+    router_z_loss: Amount | None = axis("Coefficient of the router's z-loss.", since="1.1")
+    mtp_loss_weight: Amount | None = axis("Weight of the MTP heads' loss beside the main one.", since="1.1")
     schedule: Name | None = axis("Schedule of the learning rate, with its warm-up and floor.")
     seed: Count | None = replicate("Seed of the initialization and of random numbers drawn in the steps.")
     recompute: Name | None = axis("Requested activation recompute: none, full, selective: ….", of="recompute")

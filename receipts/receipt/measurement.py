@@ -112,6 +112,9 @@ class Routing(Section):
 
     dropped_share: Share | None = observed("Share of tokens dropped.", ranks="max")
     load_ratio: Amount | None = observed("Largest expert load over the mean.", ranks="max")
+    capacity_used: Share | None = observed(
+        "Share of the experts' capacity that held tokens.", since="1.1", ranks="mean"
+    )
     padded_to_capacity: bool | None = observed("Whether expert batches were padded to capacity.")
 
 

@@ -530,3 +530,17 @@ def test_a_switch_for_mtp_that_restates_its_depth_counts_once(switches: tuple[An
     found = difference(a, b)
     assert set(found.axes) | set(found.unknown) >= set(axes)
     assert ("features.mtp" in {*found.axes, *found.unknown}) == ("features.mtp" in axes)
+
+
+def test_a_leaf_of_a_later_schema_is_asked_for_where_one_side_states_it() -> None:
+    moe = {"model.experts": 16, "model.top_k": 4}
+    plain, weighed = receipt(moe), receipt({**moe, "numerics.router_z_loss": 0.001})
+    assert "numerics.router_z_loss" not in unknown(difference(plain, plain))
+    assert unknown(difference(plain, weighed))["numerics.router_z_loss"] == "a"
+    other = receipt({**moe, "numerics.router_z_loss": 0.01})
+    assert "numerics.router_z_loss" in changed(difference(weighed, other))
+
+
+def test_a_model_without_experts_has_no_router() -> None:
+    assert value("numerics.router_z_loss", {"model.experts": 0, "numerics.router_z_loss": 0.001}) == OFF
+    assert value("numerics.mtp_loss_weight", {"model.mtp_depth": 0, "numerics.mtp_loss_weight": 0.1}) == OFF

@@ -1,7 +1,7 @@
 """# C116 carried_constant
 
-*Why.* Bucket sizes, padding and chunking are tuned for one grouping of ranks. With another grouping the same number is
-no longer the same choice.
+*Why.* Bucket sizes, padding, chunking and an expert capacity are tuned for one grouping of ranks. With another
+grouping the same number is no longer the same choice.
 
 *Rejected.* Tensor 2 → 4 with the bucket size of the old grouping.
 
@@ -35,6 +35,8 @@ _CONSTANTS = (
     "parallelism.prefetch",
     "path.intended.overlap",
 )
+# How many tokens an expert takes at once, by what divides tokens among experts.
+_CAPACITY = ("parallelism.expert", "batch.sequence_length")
 
 
 @rule("C116", "carried_constant", W, on="pair", question=NONE)
@@ -43,9 +45,10 @@ def carried_constant(pair: PairCase) -> Iterator[Offense]:
     moved = [axis for axis in pair.difference.axes if axis in _GROUPING]
     if not moved:
         return
-    for path in _CONSTANTS:
+    tokens_moved = any(axis in _CAPACITY for axis in moved)
+    for path in (*_CONSTANTS, *(("model.capacity_factor",) if tokens_moved else ())):
         a, b = pair.values(path)
-        if a is not None and a == b and canonical(a) != OFF:
+        if a and a == b and canonical(a) != OFF:
             shown = f"{a:,}" if isinstance(a, int) else a
             yield Offense(
                 at=path,

@@ -169,6 +169,8 @@ def _experts(leaves: Leaves, config: Parameters) -> None:
     if shared is not None and width is not None:
         leaves.put("model.shared_expert_ffn", shared * width, "shared_experts")
     leaves.put("model.capacity_factor", config.amount("capacity_factor"), "capacity_factor")
+    balance = "load_balance_loss_weight"
+    leaves.put("numerics.router_auxiliary_loss", config.amount(balance), balance)
 
 
 def _numerics(leaves: Leaves, config: Parameters) -> None:

@@ -132,7 +132,9 @@ def test_without_groups_every_head_has_its_own_keys() -> None:
 
 
 def test_a_dense_model_says_so_and_has_no_routing() -> None:
-    found = leaves({"num_experts": "None", "moe_router_topk": "2", "moe_token_dispatcher_type": "allgather"})
+    router = {"moe_aux_loss_coeff": "0.01", "mtp_loss_scaling_factor": "0.1", "mtp_num_layers": "None"}
+    found = leaves({"num_experts": "None", "moe_router_topk": "2", "moe_token_dispatcher_type": "allgather", **router})
+    assert not {"numerics.router_auxiliary_loss", "numerics.mtp_loss_weight"} & found.keys()
     assert (found["model.experts"], found["path.intended.dispatch"]) == (0, "none")
     assert "model.top_k" not in found
 
@@ -148,8 +150,17 @@ def test_experts() -> None:
             "moe_token_dispatcher_type": "flex",
             "moe_enable_deepep": "True",
             "moe_grouped_gemm": "True",
+            "moe_router_pre_softmax": "False",
+            "moe_router_dtype": "fp32",
+            "moe_aux_loss_coeff": "0.0001",
+            "moe_z_loss_coeff": "None",
+            "mtp_num_layers": "2",
+            "mtp_loss_scaling_factor": "0.1",
         }
     )
+    assert (found["model.router_order"], found["numerics.router_dtype"]) == ("top_k", "fp32")
+    assert (found["numerics.router_auxiliary_loss"], found["numerics.mtp_loss_weight"]) == (0.0001, 0.1)
+    assert "numerics.router_z_loss" not in found
     assert (found["model.experts"], found["model.top_k"], found["model.capacity_factor"]) == (64, 6, 1.25)
     assert (found["model.expert_ffn"], found["model.shared_expert_ffn"]) == (1408, 0)
     assert (found["path.intended.dispatch"], found["features.moe_grouped_gemm"]) == ("deepep", True)
