@@ -9,6 +9,7 @@
     ├── ConflictError            2  it contradicts what is stored, which is never overwritten
     ├── StoreError               4  the store cannot be opened, read or written
     │   ├── NoStore              4  there is no store at that place yet
+    │   ├── NoRoom               4  the store's disk is full; it may have room later
     │   └── Unreachable          4  the store's server does not answer now, and may later
     ├── DiskError                4  a file cannot be written: the disk is full or broken
     ├── RuleError                4  a rule or a lane cannot be loaded, or raised while it ran
@@ -107,6 +108,10 @@ class NoStore(StoreError):
     """There is no store at that place yet, and the call is not one that makes one."""
 
 
+class NoRoom(StoreError):
+    """The store's disk is full, or over its quota: nothing of this was stored."""
+
+
 class Unreachable(StoreError):
     """The store's server does not answer: the network, or a server that starts or stops. It may answer later."""
 
@@ -123,16 +128,26 @@ _Word = TypeVar("_Word")
 _Read = TypeVar("_Read")
 
 
+MAX_WRONG = 20  # wrong words after which no more are looked up: each costs a search for what it may have meant
+
+
 def every(read: Callable[[_Word], _Read], words: Iterable[_Word]) -> list[_Read]:
-    """What is read for each word. Raises the error of the one that is wrong, or `Several` with those of all."""
+    """What is read for each word. Raises the error of the one that is wrong, or `Several` with those of all.
+
+    After `MAX_WRONG` wrong ones the rest is not looked at.
+    """
     items: list[_Read] = []
     wrong: list[ReceiptsError] = []
-    for word in words:
+    waiting = list(words)
+    for number, word in enumerate(waiting, 1):
         try:
             items.append(read(word))
         except (InputError, NotFound, UsageError) as error:
             if str(error) not in map(str, wrong):
                 wrong.append(error)
+            if len(wrong) == MAX_WRONG and number < len(waiting):
+                wrong.append(UsageError(f"the {len(waiting) - number:,} words after these were not looked up"))
+                break
     if wrong:
         raise wrong[0] if len(wrong) == 1 else Several(wrong)
     return items

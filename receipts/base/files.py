@@ -16,11 +16,11 @@ from typing import IO
 
 from receipts.base.errors import DiskError, UsageError
 
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 # What no file can be called.
 OF_A_NAME = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR)
 # What a machine has too little of; no fault of a call or of the program.
-OF_THE_MACHINE = (*_OF_THE_DISK, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+OF_THE_MACHINE = (*OF_THE_DISK, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 SMALL = 4 * 1024 * 1024  # bytes of a file that a person writes by hand, or this program for itself
@@ -123,7 +123,7 @@ def writable(target: str | Path) -> Iterator[None]:
         refuse_existing(error.filename2 or error.filename or target)
         raise
     except OSError as error:
-        if error.errno in _OF_THE_DISK:
+        if error.errno in OF_THE_DISK:
             what = f"{target} cannot be written: {error.strerror}, and nothing was changed"
             raise DiskError(f"{what}; free some space, or name a place on another disk") from None
         raise UsageError(f"{target} cannot be written: {error.strerror}; name a place that can be written") from None

@@ -15,6 +15,7 @@ from receipts.cli.session import Answer, Session, group, verb
 from receipts.publish.page import Facts, Mark, Page
 
 if TYPE_CHECKING:
+    from receipts.store.address import Address
     from receipts.store.backup import Copied
     from receipts.store.reindex import Reindexed
 
@@ -173,7 +174,8 @@ def backup(session: Session, file: Path, force: bool) -> Answer:
 def restore(session: Session, file: Path) -> Answer:
     """Make a new store from a backup, completely or not at all.
 
-    It is the same store, with the same id and the same row numbers, so every seal still holds.
+    It is the same store, with the same id and the same row numbers, so every seal still holds. Every row is audited
+    first; if one is not as it was written, nothing is restored (receipts --store FILE audit lists what is wrong).
 
     Examples:
       receipts --store new.sqlite restore receipts-2026-03-08.sqlite
@@ -181,15 +183,22 @@ def restore(session: Session, file: Path) -> Answer:
 
     A backup of an SQLite store can be restored to PostgreSQL, and the other way round.
     """
+    from receipts.store import open_store
     from receipts.store.address import address
     from receipts.store.backup import restore
     from receipts.store.evidence import files_beside, kept_files
+    from receipts.workflows.audit import refuse_changed
     from receipts.workflows.collect import copy_all
 
     source = file.expanduser().absolute()
-    restored = restore(source, address(session.store_url))
+
+    def whole(place: Address) -> None:
+        with open_store(str(place), create=False) as store:
+            refuse_changed(store, session.rulebook, str(file), session.progress.at)
+
+    restored = restore(source, address(session.store_url), whole)
     copy_all(files_beside(source), kept_files(address(session.store_url)))
-    return _copied(restored, "hold it against its seals with: receipts audit")
+    return _copied(restored, "every row is as it was written; hold it against a root: receipts audit --expect ROOT")
 
 
 def _copied(copy: Copied, note: str) -> Answer:

@@ -57,7 +57,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "retract": ("decisions", "Withdraw a receipt; it stays in the store, with the reason."),
         "purge": ("decisions", "Erase a receipt for good, for example one that holds a secret."),
         "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
-        "flush": ("submit", "Store documents that were kept while the server was down."),
+        "flush": ("submit", "Store documents that were kept while the store was away or full."),
         "verify": ("questions.check", "Read the evidence of receipts again."),
         "evidence": ("audit", "List, get or collect the files of evidence that the store keeps."),
         "audit": ("audit", "Verify every row against its digests and seals."),

@@ -105,8 +105,8 @@ class Session(Asking):
                 item.close()
 
     @property
-    def target(self) -> str | None:
-        """The store as the spool calls it; None where it is a file, which is never out of reach."""
+    def target(self) -> str:
+        """The store as the spool calls it."""
         if self.server is not None:
             return self.server.url
         from receipts.store.address import address

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from receipts.base.errors import InputError, StoreError, Unreachable, UsageError
+from receipts.base.errors import DiskError, InputError, NoRoom, ReceiptsError, StoreError, Unreachable, UsageError
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, verb
 from receipts.publish.page import Page
@@ -48,17 +48,17 @@ class Spooling:
 def spooling(
     session: Session, documents: Iterable[Item], rows: list[dict[str, Any]], *, keeps: bool = True
 ) -> Iterator[Spooling]:
-    """Around a submit: if the server cannot be reached, keep every document that it did not confirm.
+    """Around a submit: if the store cannot be reached or has no room, keep every document that it did not confirm.
 
     Without ``keeps`` they are not kept: a spool has no signatures, and would send them unsigned.
-    Other faults of a store pass: a user who may not write, or a full disk, is nothing that waiting mends.
+    Other faults of a store pass: a user who may not write is nothing that waiting mends.
     """
     from receipts.workflows.spool import Pending
 
     spooling = Spooling(Pending(documents), rows)
     try:
         yield spooling
-    except Unreachable as error:
+    except (Unreachable, NoRoom, DiskError) as error:
         if not keeps:
             raise
         spooling.code = error.exit_code
@@ -68,13 +68,12 @@ def spooling(
             output.note(text)
 
 
-def _keep_rest(session: Session, spooled: Spooling, error: Unreachable) -> None:
+def _keep_rest(session: Session, spooled: Spooling, error: ReceiptsError) -> None:
     from receipts.workflows import spool
 
     target = session.target
-    assert target is not None  # a file is never out of reach
     output.refuse(error)
-    kept = 0
+    kept, full = 0, not isinstance(error, Unreachable)
     rest = spooled.items.rest()
     lost: list[str] = []
     try:
@@ -96,7 +95,7 @@ def _keep_rest(session: Session, spooled: Spooling, error: Unreachable) -> None:
     if kept:
         output.note(
             f"{'nothing is lost: ' if not spooled.lost else ''}{kept:,} kept in {spool.place(target)}\n"
-            f"when the server is back, store them with: {_flush_call(session)}"
+            f"when the {'disk has room' if full else 'server is back'}, store them with: {_flush_call(session)}"
         )
 
 
@@ -106,12 +105,9 @@ def _source(item: Item) -> str:
 
 def waiting(session: Session) -> list[str]:
     """That documents wait for this store, where some do."""
-    target = session.target
-    if target is None:
-        return []
     from receipts.workflows import spool
 
-    count = spool.count(target)
+    count = spool.count(session.target)
     return (
         [f"{count:,} kept earlier still wait for this store; store them with: {_flush_call(session)}"] if count else []
     )
@@ -130,25 +126,26 @@ def _flush_call(session: Session) -> str:
 @verb("flush")
 @click.option("--again", is_flag=True, help="Also retry documents that the store refused before.")
 def flush(session: Session, again: bool) -> Answer:
-    """Store every document that was kept on this machine while the store's server was down.
+    """Store every document that was kept on this machine while its store was down or had no room.
 
     Examples:
       receipts flush
       receipts --store postgresql+psycopg://me@db/receipts flush
       receipts flush --again
 
-    If a store's server does not answer, receipts submit keeps the documents on this machine: in the user's data folder,
-    or in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time, stores each document once.
+    If a store's server does not answer, or its disk is full, receipts submit keeps the documents on this machine: in
+    the user's data folder, or in the folder that RECEIPTS_SPOOL names. Flushing twice, or twice at the same time,
+    stores each document once.
 
     Exit codes: 0 all are stored, 2 some were refused and stay here with the reason, 4 the store still does not answer.
     """
     from receipts.workflows import spool
 
     target = session.target
-    if target is None:
+    total = spool.count(target)
+    if not total and target.startswith("sqlite:") and not spool.waiting(target, refused=True):
         return _elsewhere()
     done: list[Flushed] = []
-    total = spool.count(target)
     progress = session.progress.of(total, answers=not session.as_json)
     for item in spool.flush(session.submit, target, again=again) if total or again else ():
         done.append(item)
@@ -167,7 +164,7 @@ def flush(session: Session, again: bool) -> Answer:
 
 
 def _elsewhere() -> Answer:
-    """The store is a file, for which nothing ever waits: say for which others something does."""
+    """The store is a file, for which nothing waits: say for which others something does."""
     from receipts.workflows import spool
 
     others = spool.others()
@@ -257,8 +254,8 @@ def submit(
       receipts submit run.json --sign ana
 
     Exit codes: 0 stored, whatever its status, which is printed (with --require valid: 1 invalid, 3 open), 2 some
-    document was refused (all others are stored), 4 the store failed. If the store's server does not answer, the
-    documents are kept on this machine until receipts flush stores them (exit code 4).
+    document was refused (all others are stored), 4 the store failed. If the store's server does not answer or
+    its disk is full, the documents are kept on this machine until receipts flush stores them (exit code 4).
     """
     from receipts.publish.verdict import SubmitSum, outcome
     from receipts.receipt.load import documents, is_many

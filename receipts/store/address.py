@@ -27,10 +27,10 @@ class Address(NamedTuple):
     standing: bool = False
 
     @property
-    def target(self) -> str | None:
-        """The database on its server, without who asks and with what password; None where the store is a file."""
+    def target(self) -> str:
+        """The store as the spool calls it: its file, or the database on its server, without who asks and how."""
         if self.file is not None:
-            return None
+            return f"sqlite:///{self.file}"
         from sqlalchemy import URL
 
         url = self.url

@@ -8,7 +8,7 @@ replaces another file unasked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -191,15 +191,17 @@ def _verify(connection: Connection, name: object) -> None:
             )
 
 
-def restore(file: Path, target: Address) -> Copied:
+def restore(file: Path, target: Address, audit: Callable[[Address], object] = lambda _place: None) -> Copied:
     """Make a store of a backup, with the same id and the same numbers, where there is none; all of it or nothing.
 
-    Raises UsageError where there is a store already, StoreError where the file is no whole backup.
+    ``audit`` looks over what is to become the store before it has its name, and raises where something is not as it
+    was written: a document's digest does not show that a verdict was changed. Raises UsageError where there is a store
+    already, StoreError where the file is no whole backup.
     """
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file; name one that receipts backup wrote")
     if target.file is None:
-        return _into_database(file, target)
+        return _into_database(file, target, audit)
     if target.file.exists() and target.file.stat().st_size:
         raise UsageError(f"{target}: there is a store already; restore into a file that is not there: --store FILE")
     if target.standing:
@@ -210,14 +212,17 @@ def restore(file: Path, target: Address) -> Copied:
         with _beside(target.file, force=target.file.exists()) as staged:
             copy_pages(engine, staged)
             write_ahead(staged)
-            return _checked(staged, target)
+            copied = _checked(staged, target)
+            audit(address(str(staged)))
+            return copied
 
 
-def _into_database(file: Path, target: Address) -> Copied:
+def _into_database(file: Path, target: Address, audit: Callable[[Address], object]) -> Copied:
     place = address(str(file))
     with opened(place) as old:
         schema.ensure(old, place, create=False)
         copied = _checked(file, target)
+        audit(place)
         with opened(target) as new, snapshot(old) as source, writing(new) as connection:
             engine_of(connection).lock_schema(connection)
             if inspect(connection).get_table_names():

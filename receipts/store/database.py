@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError
 
 from receipts.base.environment import Actor, extra, this_process
-from receipts.base.errors import StoreError, Unreachable, UsageError
+from receipts.base.errors import NoRoom, StoreError, Unreachable, UsageError
 from receipts.emit.files import file_mode
 from receipts.store.address import Address
 from receipts.store.sql import engine_of
@@ -195,7 +195,7 @@ def driver_errors(address: Address) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise UsageError(f"{error.object!r} is not text, so it cannot name anything; write it in UTF-8") from None
     except DBAPIError as error:
-        kind = Unreachable if _is_away(error, address) else StoreError
+        kind = Unreachable if _is_away(error, address) else NoRoom if _is_full(error, address) else StoreError
         raise kind(f"{address}: {_sentence(error, address)}") from error
 
 
@@ -219,6 +219,17 @@ def _is_away(error: DBAPIError, address: Address) -> bool:
     if state is not None:
         return str(state).startswith(_AWAY)
     return not any(words in str(error.orig) for words in _REFUSED)
+
+
+# disk_full, and out of memory for shared structures: nothing of it was stored, and it may be later.
+_FULL: Final = ("53100", "53200")
+
+
+def _is_full(error: DBAPIError, address: Address) -> bool:
+    """Whether the store's disk had no room. SQLite calls a quota, or a log that cannot grow, a failed disk."""
+    if address.file is None:
+        return getattr(error.orig, "sqlstate", None) in _FULL
+    return any(words in str(error.orig) for words in ("disk is full", "disk I/O error"))
 
 
 # Until 0.2.0 the first schema may change under its number.
@@ -262,7 +273,7 @@ def _sentence(error: DBAPIError, address: Address) -> str:
         return EARLIER
     if state == "25006":
         return "the store may only be read; connect to the primary server"
-    if state in ("53100", "53200"):
+    if state in _FULL:
         return f"the server has no room left and nothing of this was stored ({text})"
     return text
 

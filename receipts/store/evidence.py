@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
 from receipts.base.environment import extra
-from receipts.base.errors import NotFound, StoreError, UsageError
-from receipts.base.files import staged, to_disk
+from receipts.base.errors import NoRoom, NotFound, StoreError, UsageError
+from receipts.base.files import OF_THE_DISK, staged, to_disk
 from receipts.base.units import amount, read_printed
 from receipts.emit.files import file_mode, make_folder
 
@@ -127,7 +127,8 @@ class Folder:
                     out.write(block)
             to_disk(target.parent.parent)
         except OSError as error:
-            raise StoreError(f"{self.root}: evidence cannot be kept ({error.strerror})") from None
+            kind = NoRoom if error.errno in OF_THE_DISK else StoreError
+            raise kind(f"{self.root}: evidence cannot be kept ({error.strerror})") from None
 
     def open(self, name: str) -> IO[bytes] | None:
         """The packed file of that name; None where there is none."""
@@ -246,7 +247,8 @@ def _pack(file: Path, packed: Path) -> str:
                 whole.update(block)
                 target.write(block)
     except OSError as error:
-        raise StoreError(f"{file}: it cannot be kept ({error.strerror}), and nothing was") from None
+        kind = NoRoom if error.errno in OF_THE_DISK else StoreError
+        raise kind(f"{file}: it cannot be kept ({error.strerror}), and nothing was") from None
     return whole.hexdigest()
 
 

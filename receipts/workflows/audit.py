@@ -262,7 +262,7 @@ def _sides(given: VerdictRecord) -> list[tuple[str, str | None]]:
     return [(side, item) for side in sides for item in given.body.get(side) or ()]
 
 
-__all__ = ["Audit", "Fault", "Kind", "audit"]
+__all__ = ["Audit", "Fault", "Kind", "audit", "refuse_changed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +310,20 @@ def audit(
         # Damage that cannot be read around: report what was found so far.
         rest = Fault("unreadable", store.url, *_parts(str(error)))
         return Audit(store.url, {}, 0, (*faults, *([] if rest.found == faults[-1].found else [rest])), (), None)
+
+
+def refuse_changed(store: Store, rulebook: Rulebook, name: str, progress: Callable[[int, int], None]) -> None:
+    """Refuse a backup with a row that is not as it was written. Raises StoreError.
+
+    A gap may have been there when it was made, and an index is made anew by a command.
+    """
+    wrong = [item for item in audit(store, rulebook, (), progress).faults if item.kind not in ("gap", "index")]
+    if wrong:
+        more = f" (and {len(wrong) - 1:,} more)" if len(wrong) > 1 else ""
+        raise StoreError(
+            f"{name}: nothing was restored, because it is not as it was written: {wrong[0].where}: {wrong[0].found}"
+            f"{more}; list all with: receipts --store {name} audit; and restore an earlier backup"
+        )
 
 
 def _inspected(

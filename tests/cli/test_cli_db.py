@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 from command_line import Shell
+from tampering import tamper
 
 pytestmark = pytest.mark.slow
 
@@ -60,3 +61,15 @@ def test_no_store_is_an_error_that_says_what_to_do(shell: Shell) -> None:
     said = shell("db", "check")
     assert said.code == 4
     assert "store.sqlite" in said.err
+
+
+def test_a_backup_with_a_changed_verdict_is_not_restored(shell: Shell) -> None:
+    shell.store("one")
+    assert shell("backup", "kept.sqlite").code == 0
+    assert shell("--store", "whole.sqlite", "restore", "kept.sqlite").code == 0
+    tamper(str(shell.folder / "kept.sqlite"), "UPDATE verdicts SET status = 'invalid'")
+    said = shell("--store", "changed.sqlite", "restore", "kept.sqlite")
+    assert said.code == 4
+    assert "nothing was restored" in said.err
+    assert "the row was edited" in said.err
+    assert not (shell.folder / "changed.sqlite").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import resource
 import subprocess
 import sys
 import threading
@@ -229,6 +230,28 @@ def test_a_flush_that_names_no_server_says_which_documents_wait_for_one(back: Sh
     for file in _files(back):
         file.unlink()
     assert back("--store", "store.sqlite", "flush").lines == ["nothing is waiting to be stored"]
+
+
+def test_a_store_whose_disk_is_full_has_what_was_submitted_kept_elsewhere(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECEIPTS_SPOOL", str(shell.folder / "spool"))
+    paths = [
+        shell.write(f"one-{number}", notes={f"n{at}": os.urandom(4_000).hex() for at in range(9)})
+        for number in range(4)
+    ]
+    before, size = resource.getrlimit(resource.RLIMIT_FSIZE), (shell.folder / "store.sqlite").stat().st_size
+    # A limit on the size of files stands in for a full disk: the spool's files are smaller.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        full = shell("submit", *paths)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert full.code == 4
+    assert "when the disk has room, store them with: receipts flush" in full.err
+    assert len(_files(shell)) == 4
+    assert shell("flush", "--json").json["waiting"] == 0
+    assert len(_stored(str(shell.folder / "store.sqlite"))) == 4
 
 
 def test_a_spool_that_cannot_be_written_says_that_nothing_was_kept(

@@ -118,8 +118,8 @@ def openapi(call: Call) -> Reply:
 
 
 def metrics(call: Call) -> Reply:
-    """Counts of requests and submits since the start."""
-    return Reply(call.server.metrics.text(call.server.gate.running), METRICS_MEDIA)
+    """Counts since the start; store, queue, spool and failed notices as they are now; the build."""
+    return Reply(call.server.measured(), METRICS_MEDIA)
 
 
 def raw(call: Call) -> Reply:

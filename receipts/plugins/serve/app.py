@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard
-from receipts.plugins.serve.guard import THREADS, BadEncoding, Busy, Sites, TooLarge, TooSlow, problem, unpacked
+from receipts.plugins.serve.guard import THREADS, WHO, BadEncoding, Busy, Sites, TooLarge, TooSlow, problem, unpacked
 from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
 from receipts.plugins.serve.server import AccessDenied, Server
 
@@ -96,6 +96,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     try:
         server.admit(caller)
         token = await to_thread.run_sync(server.authenticate, _secret(request), item.scope, caller)
+        request.scope[WHO] = token.name if token is not None else ""
         values = values_of(item.query, request.query_params)
         pieces = _body(server, item, request)
         if item.body is not None and item.body.streamed:
@@ -113,6 +114,7 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
         )
         reply: Reply = await answered
     except AccessDenied as error:
+        request.scope[WHO] = error.who
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
     except Busy as error:
         return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})

@@ -7,22 +7,35 @@ name nor writes here. Errors are problem details (RFC 9457), with every problem 
 from __future__ import annotations
 
 import json
+import logging
 import sys
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from starlette.responses import Response
 
-from receipts.base.errors import ConflictError, InputError, NotFound, ReceiptsError, Several, StoreError, UsageError
+from receipts.base.errors import (
+    ConflictError,
+    DiskError,
+    InputError,
+    NotFound,
+    ReceiptsError,
+    Several,
+    StoreError,
+    UsageError,
+)
 from receipts.emit.secrets import redact
 from receipts.receipt.load import MAX_BYTES
 from receipts.store.evidence import MAX_KEPT_BYTES
 
 if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from receipts.plugins.serve.server import Settings
 
@@ -41,6 +54,7 @@ TITLES = {
     421: "the server has another name",
     422: "the document is refused",
     429: "too many requests",
+    431: "the head of the request is too large",
     500: "the server failed",
     503: "the store does not answer",
     504: "the question takes too long",
@@ -51,6 +65,7 @@ STATUS: tuple[tuple[type[ReceiptsError], int], ...] = (
     (NotFound, 404),
     (ConflictError, 409),
     (StoreError, 503),
+    (DiskError, 503),
 )
 
 
@@ -184,7 +199,49 @@ class ComparisonSlots:
         self._free.release()
 
 
+WHO: Final = "receipts.token"  # in the scope of a request: the name of the token that it came with
+
+
+class AccessLog:
+    """A line a request: when, from where, whose token, what, what came of it, and how long it took.
+
+    No query and no body, which may hold a secret, and of the path nothing that is shaped like one.
+    """
+
+    def __init__(self, app: ASGIApp, place: str) -> None:
+        from logging.handlers import WatchedFileHandler  # follows what a rotation puts in its place
+
+        self._app = app
+        self._handler = logging.StreamHandler() if place == "-" else WatchedFileHandler(place, encoding="utf-8")
+        setattr(self._handler, "handleError", lambda _record: None)  # noqa: B010  # a full disk stops no request
+
+    def close(self) -> None:
+        """Close its file."""
+        self._handler.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status, size = time.perf_counter(), 0, 0
+
+        async def counted(message: Message) -> None:
+            nonlocal status, size
+            status = message.get("status", status)
+            size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            at, caller = datetime.now(UTC).isoformat(timespec="seconds"), (scope.get("client") or ("-",))[0]
+            path = redact(quote(scope["path"], safe="/@=*,:~"))[:200]
+            line = f"{at} {caller} {scope.get(WHO) or '-'} {scope['method']} {path} {status} {size} B"
+            self._handler.emit(logging.makeLogRecord({"msg": f"{line} {1000 * (time.perf_counter() - begun):.0f} ms"}))
+
+
 LOCAL: Final = ("127.0.0.1", "::1", "localhost")
+MAX_HEAD: Final = 1 << 16  # bytes
 _READS: Final = ("GET", "HEAD", "OPTIONS")
 _OWN: Final = ("same-origin", "none")  # none: a person, by the address bar
 
@@ -206,7 +263,9 @@ class Sites:
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
             host = headers.get(b"host", "")
             refused = None
-            if "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
+            if sum(map(len, (scope["query_string"], *(part for item in scope["headers"] for part in item)))) > MAX_HEAD:
+                refused = problem(431, f"a request's address and headers have at most {MAX_HEAD:,} bytes")
+            elif "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
                 refused = problem(400, "no name has a null character")  # PostgreSQL takes none
             elif "*" not in self._hosts and _name(host) not in self._hosts:
                 refused = problem(421, f"no server here is called {_name(host)[:80]!r}; start it with --host NAME")

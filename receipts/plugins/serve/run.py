@@ -15,7 +15,7 @@ from limits import parse
 
 from receipts.base.errors import ReceiptsError, UsageError
 from receipts.plugins.serve.app import application
-from receipts.plugins.serve.guard import LOCAL, Limits
+from receipts.plugins.serve.guard import LOCAL, AccessLog, Limits
 from receipts.plugins.serve.notices import targets
 from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.server import Server, Settings
@@ -24,6 +24,7 @@ from receipts.store import open_store
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from receipts.judging.rulebook import Rulebook
 
@@ -42,19 +43,28 @@ class ServeOptions(NamedTuple):
     webhooks: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
     proxies: tuple[str, ...] = ()
+    log: str = "none"
 
 
 def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Callable[[str], None]) -> int:
     """Serve until a signal ends it. Raises UsageError for an address that may not be served, and StoreError."""
     host, port = address(options.listen)
     server = prepared(url, rulebook, options, host)
+    app: ASGIApp = with_pages(server)
+    if options.log != "none":
+        try:
+            app = AccessLog(app, options.log)
+        except OSError as error:
+            server.close()
+            raise UsageError(f"--access-log {options.log}: it cannot be written ({error.strerror})") from None
     who = "everybody on this machine may do everything" if server.settings.open else "tokens are asked for"
     note(f"serving {server.opened.url} at http://{options.listen}; {who}; end it with Ctrl-C")
     running = uvicorn.Server(
         uvicorn.Config(
-            with_pages(server),
+            app,
             host=host,
             port=port,
+            http="h11",  # which bounds a head as it comes
             log_level=logging.WARNING,
             access_log=False,
             server_header=False,

@@ -6,8 +6,9 @@ one. Counts are OpenMetrics text.
 
 from __future__ import annotations
 
+import platform
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
@@ -19,6 +20,7 @@ from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
 
+from receipts import __version__
 from receipts.api.store import Store
 from receipts.base.environment import Actor
 from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
@@ -28,7 +30,10 @@ from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
 from receipts.store.database import Database
 from receipts.store.query.reports import FacetCounts, facet_counts, store_state
+from receipts.store.sql import engine_of
+from receipts.store.tables import HEAD
 from receipts.store.tokens import PREFIX, Token, Tokens
+from receipts.workflows import spool
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -138,6 +143,7 @@ class Metrics:
         self._seconds: Counter[str] = Counter()
         self._within: Counter[tuple[str, float]] = Counter()
         self._submits: Counter[str] = Counter()
+        self._denied: Counter[int] = Counter()
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answered request of a route's pattern."""
@@ -153,12 +159,17 @@ class Metrics:
         with self._lock:
             self._submits[outcome] += 1
 
-    def text(self, running: int) -> str:
-        """Everything, with how many comparisons run now."""
+    def denied(self, status: int) -> None:
+        """Count one refusal: 401 without a valid token, 403 with one of another scope, 429 after too many of them."""
         with self._lock:
-            return "\n".join([*self._lines(running), "# EOF", ""])
+            self._denied[status] += 1
 
-    def _lines(self, running: int) -> Iterator[str]:
+    def text(self, gauges: Mapping[str, int], build: Mapping[str, str]) -> str:
+        """Everything, with what is so now, by its name, and what runs."""
+        with self._lock:
+            return "\n".join([*self._lines(), *_gauges(gauges, build), "# EOF", ""])
+
+    def _lines(self) -> Iterator[str]:
         yield "# TYPE receipts_requests counter"
         for (method, route, status), count in sorted(self._requests.items()):
             yield f'receipts_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
@@ -174,17 +185,26 @@ class Metrics:
         yield "# TYPE receipts_submits counter"
         for outcome, count in sorted(self._submits.items()):
             yield f'receipts_submits_total{{outcome="{outcome}"}} {count}'
-        yield "# TYPE receipts_comparisons_running gauge"
-        yield f"receipts_comparisons_running {running}"
+        yield "# TYPE receipts_auth_failures counter"
+        for status in (401, 403, 429):
+            yield f'receipts_auth_failures_total{{status="{status}"}} {self._denied[status]}'
+
+
+def _gauges(gauges: Mapping[str, int], build: Mapping[str, str]) -> Iterator[str]:
+    for name, value in gauges.items():
+        yield from (f"# TYPE receipts_{name} gauge", f"receipts_{name} {value}")
+    labels = ",".join(f'{name}="{value}"' for name, value in build.items())
+    yield from ("# TYPE receipts_build info", f"receipts_build_info{{{labels}}} 1")
 
 
 class AccessDenied(Exception):
     """The caller may not do this: ``status`` 401 without a valid token, 403 with one of another scope."""
 
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str, who: str = "") -> None:
         super().__init__(why)
         self.status = status
         self.why = why
+        self.who = who
 
 
 @dataclass(frozen=True)
@@ -265,6 +285,27 @@ class Server:
         rows: list[dict[str, Any]] = self.cached("frontier", lambda: self.store().frontier().to_dict())
         return rows
 
+    def measured(self) -> str:
+        """Its metrics, as OpenMetrics text."""
+        database = self.opened.database
+        with database.reading() as connection:
+            size = engine_of(connection).size(connection)
+        gauges = {
+            "comparisons_running": self.gate.running,
+            "writer_queue_documents": self.writer.waiting,
+            "store_bytes": size,
+            "store_receipts": sum(count for _, count in self.counts()["lane"]),
+            "spool_documents": spool.count(database.address.target),
+            "notices_failed": self.notices.kept if self.notices is not None else 0,
+        }
+        build = {
+            "version": __version__,
+            "schema": HEAD,
+            "rules": self.rulebook.rules.digest[:12],
+            "python": platform.python_version(),
+        }
+        return self.metrics.text(gauges, build)
+
     def admit(self, caller: str) -> None:
         """Count a request of a caller. Raises Busy beyond the rate."""
         if not self._limiter.hit(self._rate, "rate", caller):
@@ -282,9 +323,11 @@ class Server:
         if token is None:
             tried = [("address", caller), ("token", secret[:PREFIX])] if secret else []
             passed = [self._limiter.hit(self._failures, *item) for item in tried]  # each is counted
+            self.metrics.denied(401 if all(passed) else 429)
             if not all(passed):
                 raise Busy(60)
             raise AccessDenied(401, "send a valid token: Authorization: Bearer rcp_…")
         if not (token.may(scope) or (scope == "submit" and token.lanes)):
-            raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}")
+            self.metrics.denied(403)
+            raise AccessDenied(403, f"{token.name} may {', '.join(token.scopes)}; this takes {scope}", token.name)
         return token

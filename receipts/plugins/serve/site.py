@@ -23,7 +23,7 @@ from receipts.api.lists import frontier_page
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard, inbox, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
-from receipts.plugins.serve.guard import Busy, TooSlow
+from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import AccessDenied, Server
 from receipts.plugins.serve.view import View, rendered
@@ -157,6 +157,7 @@ class Site:
         try:
             self._server.admit(caller)
             token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
+            request.scope[WHO] = token.name if token is not None else ""
             return await to_thread.run_sync(work, token, limiter=queue)
         except AccessDenied as error:
             if error.status == 401 and request.method == "GET":

@@ -19,6 +19,7 @@ from receipts.publish.page import table_of
 @click.option("--origin", "origins", multiple=True, metavar="URL", help="Another site whose pages may ask this server.")
 @click.option("--proxy", "proxies", multiple=True, metavar="ADDRESS", help="A proxy whose X-Forwarded-For counts.")
 @click.option("--rate", default="1000/second", show_default=True, metavar="N/second", help="Requests of one caller.")
+@click.option("--access-log", "log", default="-", metavar="FILE|-|none", help="A line a request.  [default: stderr]")
 @click.option("--comparisons", default=4, show_default=True, type=click.IntRange(1, 64), help="Comparisons at once.")
 def serve_command(
     session: Session,
@@ -27,6 +28,7 @@ def serve_command(
     origins: tuple[str, ...],
     proxies: tuple[str, ...],
     rate: str,
+    log: str,
     comparisons: int,
 ) -> int:
     """Serve the store to a team: submits and questions over HTTP, and pages for a browser.
@@ -45,7 +47,7 @@ def serve_command(
     from receipts.plugins.serve.run import ServeOptions, serve
 
     config = session.config
-    options = ServeOptions(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify, proxies)
+    options = ServeOptions(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify, proxies, log)
     return serve(session.store_url, session.rulebook, options, output.note)
 
 

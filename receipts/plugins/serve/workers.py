@@ -67,6 +67,11 @@ class Writer:
         self._queue.put(_Waiting(document, token, envelope, future))
         return future
 
+    @property
+    def waiting(self) -> int:
+        """How many documents wait to be stored."""
+        return self._queue.qsize()
+
     def close(self) -> None:
         """Store what waits, then end."""
         self._queue.put(None)

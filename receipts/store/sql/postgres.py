@@ -218,6 +218,10 @@ class Postgres:
         """What the engine finds wrong in its own files: a server sees to them itself."""
         yield from ()
 
+    def size(self, connection: Connection) -> int:
+        """Bytes of the database."""
+        return int(connection.exec_driver_sql("SELECT pg_database_size(current_database())").scalar_one())
+
     def number_on(self, connection: Connection, table: Table, last: int) -> None:
         """Let the next row of a table have the number after this one."""
         connection.execute(select(func.setval(func.pg_get_serial_sequence(table.name, "seq"), last)))

@@ -172,6 +172,11 @@ class Sqlite:
             which = "a row" if row[1] is None else f"row {row[1]}"  # tables without row numbers have none
             yield f"{which} of {row[0]} refers to a row of {row[2]} that is not there; restore a backup"
 
+    def size(self, connection: Connection) -> int:
+        """Bytes of the database, without its log."""
+        pages, each = (connection.exec_driver_sql(f"PRAGMA page_{name}").scalar_one() for name in ("count", "size"))
+        return int(pages) * int(each)
+
     def number_on(self, connection: Connection, table: Table, last: int) -> None:
         """Let the next row of a table have the number after this one."""
         if table.dialect_options["sqlite"]["autoincrement"]:

@@ -85,9 +85,33 @@ def test_a_path_left_is_posted_once_with_a_signature_that_holds(
     assert any(reason.startswith("R3") for reason in sent["data"]["reasons"])
 
 
+@pytest.mark.parametrize("receiver", [3], indirect=True)
+def test_what_a_target_did_not_take_is_kept_over_a_restart_and_its_url_shown_shortened(
+    server: Server, receiver: Received, quick: None, capsys: Any
+) -> None:
+    def telling() -> Server:
+        return Server(server.opened, server.rulebook, server.settings, targets([receiver.url], []))
+
+    first = telling()
+    with TestClient(with_pages(first)) as client:
+        client.post("/v1/receipts", content=LEFT[0].raw, headers={"Content-Type": "application/json"})
+    assert first.notices is not None
+    assert (receiver.verified, first.notices.kept) == ([], 1)
+    logged = capsys.readouterr().err
+    assert "http://127.0.0.1/…: 503 Service Unavailable; it is kept, and tried again" in logged
+    assert "/hook" not in logged
+    second = telling()
+    assert second.notices is not None
+    deadline = time.monotonic() + 10
+    while second.notices.kept and time.monotonic() < deadline:
+        time.sleep(0.01)
+    second.close()
+    assert [item["type"] for item in receiver.verified] == ["path.left"]
+
+
 def test_a_target_that_hangs_or_fails_costs_a_submit_nothing(server: Server, quick: None, capsys: Any) -> None:
     class Bad:
-        url = "bad"
+        url = key = "bad"
 
         def send(self, _notice: Notice) -> None:
             time.sleep(0.2)
@@ -101,7 +125,7 @@ def test_a_target_that_hangs_or_fails_costs_a_submit_nothing(server: Server, qui
             == 201
         )
         assert time.perf_counter() - begun < 0.6  # three tries take longer
-    assert "path.left was not delivered to bad: broken" in capsys.readouterr().err
+    assert "path.left was not delivered to bad: RuntimeError; it is kept" in capsys.readouterr().err
 
 
 def test_a_claim_that_falls_and_a_new_best_are_told_once() -> None:
@@ -124,8 +148,8 @@ def test_targets_are_named_in_one_place_and_checked_before_the_server_listens(
     file = tmp_path / "receipts.toml"
     file.write_text('webhooks = "https://hooks.example.org/x"\nnotify = ["json://localhost/x"]\n', encoding="utf-8")
     config = read_config(file)
-    assert [item.url for item in targets(config.webhooks, config.notify)] == ["https://hooks.example.org/x", "json"]
-    for wrong in (["ftp://x"], []), ([], ["nothing-of-that-kind://secret"]):
+    assert [item.url for item in targets(config.webhooks, config.notify)] == ["https://hooks.example.org/…", "json"]
+    for wrong in (["ftp://x/secret"], []), ([], ["nothing-of-that-kind://secret"]):
         with pytest.raises(UsageError) as refused:
             targets(*wrong)
         assert "secret" not in str(refused.value)

@@ -17,7 +17,7 @@ import report_store
 from command_line import Shell
 from receipts.base.errors import StoreError, UsageError
 from receipts.cli import main
-from receipts.plugins.serve.guard import Busy, Limits
+from receipts.plugins.serve.guard import AccessLog, Busy, Limits
 from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.run import ServeOptions, address, is_local, prepared, with_pages
 from receipts.plugins.serve.server import AccessDenied, Server, Settings
@@ -163,6 +163,40 @@ def test_only_a_proxy_that_is_named_says_who_asks(
         server.opened.url, server.rulebook, ServeOptions("127.0.0.1:0", (), (), "9/second", 1, proxies=proxies), print
     )
     assert callers == [told]
+
+
+def test_the_access_log_says_who_asked_what_and_no_secret(
+    guarded: tuple[TestClient, dict[str, str]], tmp_path: Path
+) -> None:
+    client, tokens = guarded
+    log = AccessLog(client.app, str(tmp_path / "log"))
+    asking = TestClient(log)
+    asking.get("/v1/pins", headers=bearer(tokens["read"]))
+    asking.get(f"/v1/receipts/{tokens['admin']}?q={tokens['admin']}", headers=bearer(tokens["read"]))
+    asking.get("/v1/tokens", headers=bearer(tokens["read"]))
+    asking.get("/runs", headers=bearer(tokens["read"]))
+    asking.get("/v1/pins", headers=bearer("rcp_00000000_nobody"))
+    asking.get("/nowhere\u202e")
+    log.close()
+    logged = (tmp_path / "log").read_text(encoding="utf-8")
+    lines = [re.sub(r" \d+ B \d+ ms$", "", line.partition(" testclient ")[2]) for line in logged.splitlines()]
+    assert lines == [
+        "read GET /v1/pins 200",
+        "read GET /v1/receipts/[redacted] 400",
+        "read GET /v1/tokens 403",
+        "read GET /runs 200",
+        "- GET /v1/pins 401",
+        "- GET /nowhere%E2%80%AE 404",
+    ]
+    assert not any(secret in logged for secret in tokens.values())
+    counted = client.get("/metrics", headers=bearer(tokens["read"])).text
+    assert 'receipts_auth_failures_total{status="401"} 1' in counted
+    assert 'receipts_auth_failures_total{status="403"} 1' in counted
+    for name in ("store_bytes", "store_receipts"):
+        assert int(re.search(rf"^receipts_{name} (\d+)$", counted, re.M)[1]) > 0  # type: ignore[index]  # it is there
+    for name in ("writer_queue_documents", "spool_documents", "notices_failed", "comparisons_running"):
+        assert f"receipts_{name} 0\n" in counted
+    assert 'receipts_build_info{version="' in counted
 
 
 def test_the_commands_of_tokens(shell: Shell) -> None:
