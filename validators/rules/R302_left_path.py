@@ -47,7 +47,8 @@ def _needs(case: Case) -> Iterator[str]:
         seen, wanted = f"{WITNESSED}.{name}", name in case.lane.witness
         if name not in _NAMES and (wanted or seen in case.stated):
             yield intended_path
-        if wanted or (name in _NAMES and intended_path in case.stated):
+        # Nothing shows that a path is not there; one that is, where none was meant, is an offense.
+        if wanted or (name in _NAMES and parts(case.get(intended_path))):
             yield seen
     if "fallbacks" in case.lane.witness and case.receipt.path.witnessed.fallbacks is None:
         yield f"{WITNESSED}.fallbacks"
