@@ -31,6 +31,11 @@ class Cursor(NamedTuple):
     started: str
     seq: int
 
+    @property
+    def moment(self) -> datetime:
+        """When the receipt's launch started."""
+        return datetime.fromisoformat(self.started)
+
     def text(self) -> str:
         """As it goes into a URL."""
         return base64.urlsafe_b64encode(json.dumps(self).encode()).decode().rstrip("=")
@@ -89,7 +94,7 @@ def _page(
 ) -> tuple[list[Entry], str | None]:
     """So many rows after a cursor, and the cursor of the next page; None where this is the last."""
     after = read_cursor(cursor) if cursor else None
-    behind = (datetime.fromisoformat(after.started), after.seq) if after is not None else None
+    behind = (after.moment, after.seq) if after is not None else None
     filters = Filters(conditions, superseded, order, limit + 1 if limit else None, behind)
     plan = store.plan(filters)
     slow = plan.slow and bool(conditions)

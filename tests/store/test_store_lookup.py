@@ -17,6 +17,7 @@ from receipts.store import Filters, ListPlan, Store, Submitted, condition, open_
 from receipts.store import documents as documents_module
 from receipts.store.database import reading
 from receipts.store.query import facts, lists
+from receipts.store.query.reports import facets as counts
 from receipts.store.query.terms import Terms, resolve_terms
 from receipts.store.sql.statement import run
 from store_receipts import RULEBOOK, parsed, ready
@@ -371,3 +372,28 @@ def test_an_argument_that_is_no_text_is_a_wrong_call(store: Store) -> None:
     for call in (lambda: store.resolve("label\udcff"), lambda: found(store, "host=\udcff")):
         with pytest.raises(UsageError, match="is not text"):
             call()
+
+
+def test_a_word_finds_names_ids_and_notes_in_letters_of_any_size(store: Store) -> None:
+    kept = [
+        put(store, run__label="grid 02 of 100%", run__host="bench3", notes={"why": "the Driver was old"}),
+        put(store, run__label="Grid 02_b", run__host="europe", model__name="NAM56R"),
+        put(store, run__label="grid", run__outcome="oom", code__commit="f00d" * 10),
+    ]
+    for words, wanted in (
+        (("GRID 02",), {0, 1}),
+        (("100%",), {0}),
+        (("02_b",), {1}),
+        (("nam56",), {1}),
+        (("f00df",), {2}),
+        (("driver",), {0}),
+        (("driver", "europe"), set()),
+        ((kept[2].id[:9].upper(),), {2}),
+        (("%",), {0}),
+    ):
+        met = {row.id for row in store.find(Filters(words=words))}
+        assert met == {kept[number].id for number in wanted}, words
+        assert counts(store.database, words=words).total({}) == len(wanted), words
+    store.retract(kept[2].id, "wrong")
+    assert counts(store.database).of({"outcome": "ok"})["outcome"] == [("ok", 2)]
+    assert list(store.find(Filters(words=("f00df",)))) == []

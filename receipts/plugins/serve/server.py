@@ -29,7 +29,8 @@ from receipts.plugins.serve.workers import Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
 from receipts.store.database import Database
-from receipts.store.query.reports import FacetCounts, facet_counts, store_state
+from receipts.store.query.conditions import Condition
+from receipts.store.query.reports import FacetCounts, FacetTable, facets, store_state
 from receipts.store.sql import engine_of
 from receipts.store.tables import HEAD
 from receipts.store.tokens import PREFIX, Token, Tokens
@@ -276,9 +277,17 @@ class Server:
             self._floors_of = (now, {})
         return self._floors_of[1]
 
+    def facets(self, conditions: tuple[Condition, ...] = (), words: tuple[str, ...] = ()) -> FacetTable:
+        """How many receipts meet conditions, by lane, status and outcome."""
+
+        def made() -> FacetTable:
+            return facets(self.opened.database, conditions, words)
+
+        return self.shared((conditions, words), made) if conditions or words else self.cached("counts", made)
+
     def counts(self) -> FacetCounts:
         """How many receipts stand, by lane, status and outcome."""
-        return self.cached("counts", lambda: facet_counts(self.opened.database))
+        return self.facets().of({})
 
     def frontier(self) -> list[dict[str, Any]]:
         """The rows of the frontier."""

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from receipts.api.lists import frontier_page
 from receipts.base.errors import ReceiptsError
-from receipts.plugins.serve import guard, inbox, runs
+from receipts.plugins.serve import comparing, guard, inbox, listing, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
 from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
@@ -44,13 +44,13 @@ def frontier(call: Call) -> View:
 
 VIEWS: Final[Mapping[str, Handler]] = {
     "/": frontier,
-    "/runs": runs.runs,
+    "/runs": listing.runs,
     "/runs/{id}": runs.one_run,
     "/failures": inbox.failures,
     "/inbox": inbox.inbox,
 }
 # These take longer than a page may: they are answered one after another, and once for all who ask the same.
-COSTLY: Final[Mapping[str, Handler]] = {"/compare": runs.comparison}
+COSTLY: Final[Mapping[str, Handler]] = {"/compare": comparing.comparison}
 
 
 def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
@@ -59,7 +59,7 @@ def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
     if request.url.path == "/compare":
         return "compare", {name: ", ".join(given.getlist(name)) for name in ("a", "b")}
     if request.url.path == "/runs":
-        return "runs", {"query": given.get("q", ""), "clear": True, "filters": (), "folds": ()}
+        return "runs", {**listing.NOTHING, "query": given.get("q", "")}
     return "site", NOTHING
 
 

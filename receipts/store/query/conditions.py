@@ -62,6 +62,11 @@ def condition(text: str) -> Condition:
     return item
 
 
+def is_condition(text: str) -> bool:
+    """Whether a text compares a name with a value."""
+    return _CONDITION.match(text) is not None
+
+
 def is_pattern(item: Condition) -> bool:
     """Whether a condition's value is a pattern."""
     return item.operator in ("=", "!=") and any(sign in item.value for sign in "*?[")

@@ -21,7 +21,7 @@ from receipts.store.entries import entries_of
 from receipts.store.entry import Entry
 from receipts.store.index import instant, values_of
 from receipts.store.query.conditions import Condition, condition
-from receipts.store.query.terms import AxisTerm, Terms, resolve_terms
+from receipts.store.query.terms import AxisTerm, Terms, naming, resolve_terms
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, placements, receipts
 
@@ -100,7 +100,8 @@ _ENTRIES: Final = 100  # rows of receipts that are read together
 class Filters(NamedTuple):
     """What `find` looks for. Superseded and retracted receipts are left out unless `superseded` is set.
 
-    ``after`` is a receipt that those of a page come behind: when it started, and its number.
+    ``after`` is a receipt that those of a page come behind: when it started, and its number. ``words`` are parts of
+    names, of which a receipt has each (`receipts.store.query.terms.naming`).
     """
 
     conditions: tuple[Condition, ...] = ()
@@ -108,6 +109,7 @@ class Filters(NamedTuple):
     order: Order = "newest"
     limit: int | None = None
     after: tuple[datetime, int] | None = None
+    words: tuple[str, ...] = ()
 
 
 class _Page(NamedTuple):
@@ -181,7 +183,7 @@ def _pages(
 ) -> Iterator[_Page]:
     """Receipts that may meet the terms, in order, in the pages of the plan."""
     columns = dict.fromkeys(["started", "seq", *(test.column for test in terms.columns)])
-    rows = select(*(receipts.c[name] for name in columns))
+    rows = select(*(receipts.c[name] for name in columns)).where(*(naming(connection, word) for word in filters.words))
     every = rows.where(*(test.clause(receipts) for test in terms.columns if test.column == "started"))
     left = tuple(term for term in terms.axes if not (term.has and planned.lead == AXES))
     order, after, seen = filters.order, filters.after, 0

@@ -23,9 +23,10 @@ from receipts.store.entry import Entry
 from receipts.store.query.axis_index import one_axis_away
 from receipts.store.query.conditions import Condition
 from receipts.store.query.lists import Filters, find
+from receipts.store.query.terms import naming, resolve_terms
 from receipts.store.sql import distinct_texts, engine_of
 from receipts.store.sql.statement import SqlStatement
-from receipts.store.tables import metadata, placements, purges, receipts, subjects, verdicts
+from receipts.store.tables import metadata, placements, purges, receipts, subjects, supersessions, verdicts
 
 FACETS: Final = ("lane", "status", "outcome")
 
@@ -43,16 +44,50 @@ def store_state(database: Database) -> Hashable:
         return tuple(_STATE.all(connection, {})[0])
 
 
-def facet_counts(database: Database) -> FacetCounts:
-    """Receipts that stand by each value of `NAMES`, the most frequent first. Reads every row: 60 ms at 100,000."""
-    columns = [receipts.c[name] for name in FACETS]
+MAX_COUNTED: Final = 2000  # receipts, where they are counted one by one
+
+
+class FacetTable(NamedTuple):
+    """How many receipts stand by lane, status and outcome; of those looked at, where they are not ``whole``."""
+
+    counts: Counter[tuple[str, ...]]
+    whole: bool = True
+
+    def of(self, chosen: Mapping[str, str]) -> FacetCounts:
+        """Counts of each facet, the most frequent first, of receipts that have what is chosen of the others."""
+        by: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+        for values, count in self.counts.items():
+            missed = [name for name, value in zip(FACETS, values, strict=True) if chosen.get(name, value) != value]
+            for name, value in zip(FACETS, values, strict=True):
+                by[name][value] += count * (not set(missed) - {name})
+        return {name: (+held).most_common() for name, held in by.items()}
+
+    def total(self, chosen: Mapping[str, str]) -> int:
+        """How many have everything that is chosen."""
+        wanted = [chosen.get(name) for name in FACETS]
+        met = (
+            n for values, n in self.counts.items() if all(w in (None, v) for w, v in zip(wanted, values, strict=True))
+        )
+        return sum(met)
+
+
+def facets(database: Database, conditions: Sequence[Condition] = (), words: Sequence[str] = ()) -> FacetTable:
+    """Receipts that meet conditions, by facet: by one statement where columns alone are asked, 60 ms at 100,000."""
     with database.reading() as connection:
-        rows = connection.execute(select(*columns, func.count()).where(standing()).group_by(*columns)).all()
-    by: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for *values, count in rows:
-        for name, value in zip(FACETS, values, strict=True):
-            by[name][value] += count
-    return {name: held.most_common() for name, held in by.items()}
+        terms = resolve_terms(connection, conditions)
+        if len(terms.columns) < len(conditions) or any(test.is_pattern for test in terms.columns):
+            rows = list(islice(find(connection, Filters(tuple(conditions), words=tuple(words))), MAX_COUNTED))
+            counts = Counter(tuple(str(getattr(row, name)) for name in FACETS) for row in rows)
+            return FacetTable(counts, whole=len(rows) < MAX_COUNTED)
+        columns = [receipts.c[name].concat("") for name in FACETS]  # so that no index that begins so is walked for it
+        tests = [test.clause(receipts) for test in terms.columns] + [naming(connection, word) for word in words]
+        counted = select(*columns, func.count()).where(*tests).group_by(*columns)
+        # The few that fell are taken away: to look for each of all of them takes ten times as long.
+        fell = counted.where(receipts.c.id.in_(select(supersessions.c.receipt)), ~standing())
+        every, fallen = (
+            Counter({tuple(values): count for *values, count in connection.execute(query)}) for query in (counted, fell)
+        )
+        return FacetTable(every - fallen)
 
 
 ENDED: Final = func.coalesce(receipts.c.finished, receipts.c.started)

@@ -255,7 +255,7 @@ version = Table(
 for _name in ("label", "actor", "supersedes", "witness_for"):
     Index(f"receipts_{_name}", receipts.c[_name])
 # With the order of a list, so that the newest of a name are found without the others.
-for _name in ("host", "context", "revision"):
+for _name in ("host", "context", "revision", "model"):
     Index(f"receipts_{_name}", *(receipts.c[name] for name in (_name, "started", "seq")))
 # What lists are ordered by, and most conditions test: a scan reads no row of the table.
 Index(

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.plugins.serve import runs, site
+from receipts.plugins.serve import comparing, runs, site
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
 
@@ -92,7 +92,7 @@ def test_pages_say_what_the_commands_say(client: TestClient) -> None:
 
 
 def test_a_wrong_question_is_a_page_that_says_so(client: TestClient) -> None:
-    for path, status in (("/runs/nothing", 404), ("/runs?q=wrong", 400), ("/failures?lane=none", 404)):
+    for path, status in (("/runs/nothing", 404), ("/runs?until=soon", 400), ("/failures?lane=none", 404)):
         answer = client.get(path)
         assert answer.status_code == status
         assert "<!doctype html>" in answer.text
@@ -185,6 +185,60 @@ def test_only_a_form_of_the_site_and_a_token_that_may_change_anything(
     assert client.post(f"/runs/{A}", data={**pin, "form": proof}).status_code == 403
 
 
+def _links(client: TestClient, path: str) -> dict[str, str]:
+    """The links of a page by their text."""
+    found = re.findall(r'<a href="([^"]+)"[^>]*>([^<]*)', client.get(path).text)
+    return {text.strip(): address.replace("&amp;", "&") for address, text in found}
+
+
+def _names(client: TestClient, path: str) -> list[str]:
+    return re.findall(r'class="what"><div><a href="[^"]+">(.*?)</a>', client.get(path).text)
+
+
+def test_one_box_finds_labels_with_blanks_models_ids_pins_and_conditions(client: TestClient) -> None:
+    for words, count in (
+        ('"micro batch 64 again"', 1),
+        ("MICRO again", 1),
+        ('"other decoder"', 1),
+        (A[:10], 1),
+        ("@golden", 1),
+        ('label="micro batch 64*"', 2),
+        ("micro outcome=oom chips>=1", 2),
+        ('"micro batch', 2),
+        ("100%", 0),
+    ):
+        text = " ".join(Read(client.get("/runs", params={"q": words}).text).text.split())
+        assert (f"Runs {count} receipt" if count else "no receipt meets") in text, words
+
+
+def test_facets_count_what_the_others_and_the_search_leave(client: TestClient) -> None:
+    links = _links(client, "/runs?outcome=oom")
+    shown = " ".join(Read(client.get("/runs?outcome=oom").text).text.split())
+    assert re.search(r"outcome ok 9 oom 2", shown)  # its own others stay, to be chosen instead
+    assert re.search(r"lane cpu-torch 2 status", shown)
+    assert links["oom"] == "/runs"  # once more takes it away
+    assert "lane cpu-torch 1 status" in " ".join(Read(client.get("/runs?q=again").text).text.split())
+
+
+def test_columns_sort_and_pages_go_both_ways(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = _names(client, "/runs?sort=rate")
+    assert fast[0] == "small decoder, 4 threads"
+    assert _links(client, "/runs?sort=rate")["rate"] == "/runs?sort=rate&turned=true"
+    assert _names(client, "/runs?sort=rate&turned=true")[0] != fast[0]
+    assert client.get("/runs?sort=luck").status_code == 400
+    monkeypatch.setattr("receipts.plugins.serve.listing.ROWS", 4)
+    for start in ("/runs", "/runs?turned=true", "/runs?sort=lane"):
+        second = _links(client, start)["Older"]
+        assert _names(client, second) != _names(client, start)
+        assert _names(client, _links(client, second)["Newer"]) == _names(client, start)
+
+
+def test_a_range_of_days_takes_both_ends(client: TestClient) -> None:
+    day = EVERY[6].receipt.run.started.date()
+    (name,) = _names(client, f"/runs?since={day}&until={day}")
+    assert "alert" in name
+
+
 def test_who_is_signed_in_opens_what_a_page_links_to(guarded: tuple[TestClient, dict[str, str]]) -> None:
     client, tokens = guarded
     assert client.get(f"/v1/receipts/{A}/raw").status_code == 401
@@ -219,7 +273,7 @@ def test_twelve_who_open_one_comparison_are_all_answered_by_one(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    compared = runs.comparison
+    compared = comparing.comparison
 
     def counted(call: Any) -> Any:
         made.append(1)
@@ -248,10 +302,11 @@ def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch
     assert "Runs 11 receipts" in headline("/runs")
     assert "Runs 2 receipts" in headline("/runs?outcome=oom")
     assert "no receipt meets these conditions" in headline("/runs?q=chips>=9999")
-    for page in ("runs", "inbox"):
+    for page in ("listing", "inbox"):
         monkeypatch.setattr(f"receipts.plugins.serve.{page}.ROWS", 1)
     assert "1 of 11 receipts" in headline("/runs")
-    assert "1 of the receipts that meet these conditions" in headline("/runs?outcome=oom")
+    assert "1 of 2 receipts" in headline("/runs?outcome=oom")
+    assert "1 more of 2 receipts" in headline(_links(client, "/runs?outcome=oom")["Older"])
     assert "the newest 1 failed launch of cpu-torch" in headline("/failures")
 
 

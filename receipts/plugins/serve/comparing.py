@@ -1,0 +1,96 @@
+"""Pages of runs beside each other: two, of which one may still be chosen, or more than two against the oldest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from receipts import metrics
+from receipts.plugins.serve.operation import Call
+from receipts.plugins.serve.view import View, run, url
+from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
+from receipts.publish.pictures import forest
+
+
+def comparison(call: Call) -> View:
+    """B against A: one sentence, effects beside δ, what changed, launches in time, what would settle it."""
+    given = call.request.query_params
+    sides = [[word for text in given.getlist(name) for word in _several(text)] for name in ("a", "b")]
+    ticked = given.getlist("run")
+    if not all(sides) and len(ticked) == 2:
+        sides = [[ticked[1]], [ticked[0]]]  # a list has the newest first
+    if not all(sides) and len(ticked) > 2:
+        return _sweep(call, ticked)
+    if not all(sides):
+        return _other_side(call, sides)
+    metric = given.get("metric") or metrics.DEFAULT
+    answer = call.store.compare(sides[0], sides[1], metric=metric)
+    shown = answer.page()
+    effects = [
+        forest.ForestRow(item.metric, item.ratio, low, high, item.effect.delta, answer.status == "accepted")
+        for item in answer.verdict.results
+        if item.ratio and (low := item.effect.low) and (high := item.effect.high)
+    ]
+    sections = list(shown.sections)
+    if effects and answer.status != "rejected":
+        hollow = "" if answer.status == "accepted" else ". Hollow: not settled"
+        caption = (f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}",)
+        figure = Figure("effects", caption, partial(_drawn, effects))
+        sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
+    launches = sorted(
+        ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
+        key=lambda part: (part[0], part[1]),
+    )
+    rows = ((side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
+    table = table_of("Launches", "side | started, UTC | launch", rows)
+    sections.append(Section("launches", "Launches in time", tables=(table,)))
+    values = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric, "metrics": list(metrics.METRICS)}
+    return View(replace(shown, sections=tuple(sections)), "compare", values)
+
+
+def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:
+    """A comparison of which one side is named: what differs from that in one setting is a click away."""
+    values = dict(zip("ab", map(", ".join, sides), strict=True))
+    if not any(sides):
+        return View(Page("Compare", ("Name two receipts, or tick them in the list of runs",)), "compare", values)
+    known = values["a"] or values["b"]
+    rows = (
+        (
+            Link((item["label"] or item["receipt"][:12])[:60], url("/compare", [("a", known), ("b", item["receipt"])])),
+            ", ".join(f"{one['path']} {one['from']} → {one['to']}" for one in item["members"]) or item["axis"],
+            marked(item["status"]),
+            f"{len(item['launches']):,}",
+        )
+        for item in call.store.neighbours(known).to_dict()["neighbours"]
+    )
+    empty = "No stored run differs in one setting alone; name the other one above."
+    table = table_of("", "compare with | what changed | verdict | #launches", rows, empty=empty)
+    sections = (Section("near", "One setting away", tables=(table,)),)
+    return View(Page("Compare", ("Choose the other run",), sections=sections), "compare", values)
+
+
+def _drawn(effects: Sequence[forest.ForestRow], name: str) -> str | None:
+    return forest.picture(effects, name=name, title="Effects", fewest=1)
+
+
+def _several(text: str) -> list[str]:
+    """``3f9c, 81aa`` is two receipts, as on a command line."""
+    words = [text] if text.startswith("label=") else text.split(",")
+    return [word.strip() for word in words if word.strip()]
+
+
+def _sweep(call: Call, ticked: Sequence[str]) -> View:
+    """More than two: each against the oldest of them."""
+    base, *others = reversed(ticked)
+    rows = []
+    for other in others[: call.server.settings.limits.swept]:
+        answer = call.store.compare(base, other)
+        ratio = f"×{answer.ratio:.4g}" if answer.ratio is not None and answer.status != "rejected" else "~"
+        link = run(other, answer.verdict.label_b[:60])
+        changed = ", ".join(answer.verdict.counted) or "no axis"
+        rows.append((link, changed, ratio, answer.verdict.effect, marked(answer.status)))
+    table = table_of("Each against the oldest", "run | changed | #B over A | effect | verdict", rows)
+    steps = ((f"receipts bridge {base[:12]} {others[-1][:12]}", "Split the whole difference"),)
+    page = Page("Compare", (f"{len(rows)} runs against {base[:12]}",), next=steps)
+    return View(replace(page, sections=(Section("sweep", "Sweep", tables=(table,)),)), "compare", {"a": "", "b": ""})
