@@ -1,0 +1,69 @@
+"""Work and data: less was computed than is stated, or other tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.hacks.launches import STEPS, Tree, check, edited, launch, pair, times
+from benchmarks.hacks.suite import Hack
+
+NORM, LOSS = "measurement.gradient_norm", "measurement.loss"
+THREADS = {"flags.OMP_NUM_THREADS": {"value": 4, "before_runtime": True}}
+
+
+def side(letter: str, seconds: float = 0.8, changes: Mapping[str, Any] | None = None, base: str = "cpu") -> list[Tree]:
+    """Three launches of a side that took turns with those of the other."""
+    numbers = (0, 3, 4) if letter == "a" else (1, 2, 5)
+    return [edited(launch(base, number, seconds), changes) for number in numbers]
+
+
+def repeats(changes: Mapping[str, Any], seconds: float = 0.5) -> Any:
+    """A candidate that is called a repeat of its baseline, or that changed one setting and more."""
+    return lambda: pair(side("a"), side("b", seconds, changes))
+
+
+def honest(changes: Mapping[str, Any] = THREADS, seconds: float = 0.5) -> Any:
+    """A candidate that is faster by the setting that it names."""
+    return lambda: pair(side("a"), side("b", seconds, changes))
+
+
+HACKS = (
+    Hack("work", "frozen layers, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {f"{NORM}.first": 0.4, f"{NORM}.last": 0.1, f"{NORM}.largest": 0.5}), honest()),
+    Hack("work", "frozen layers, called a repeat", "B is 60 % faster",
+         repeats({f"{NORM}.first": 0.4, f"{NORM}.last": 0.1, f"{NORM}.largest": 0.5}), honest()),
+    Hack("work", "fewer trainable parameters", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {"model.parameters_total": 2_000_000, "model.parameters_active": 2_000_000}), honest()),
+    Hack("work", "another program compiled, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats({"compile.program_digest": 64 * "9"}), honest()),
+    Hack("work", "another program, as a repeat within noise", "equivalent repeats",
+         repeats({"compile.program_digest": 64 * "9"}, 0.8), lambda: pair(side("a"), side("b", 0.8, THREADS))),
+    Hack("work", "no optimizer step", "as fast as training",
+         lambda: check(edited(launch(), {f"{NORM}.first": 0.0, f"{NORM}.last": 0.0, f"{NORM}.largest": 0.0})),
+         lambda: check(launch())),
+    Hack("work", "tokens of a step doubled, batch as it was", "10,240 tokens/s",
+         lambda: check(edited(launch(), {"measurement.tokens_per_step": 8192})), lambda: check(launch())),
+    Hack("work", "micro batch doubled with the tokens, accumulation as it was", "10,240 tokens/s",
+         lambda: check(edited(launch(), {"batch.micro_batch": 16, "measurement.tokens_per_step": 8192})),
+         lambda: check(edited(launch(), {"batch.micro_batch": 16, "batch.accumulation": 1}))),
+    Hack("work", "a forward pass alone, called a step", "three times the tokens/s",
+         lambda: check(edited(launch(), {"measurement.region": "forward"})), lambda: check(launch())),
+    Hack("work", "depth stated that the pattern does not make", "a larger model as fast",
+         lambda: check(edited(launch(), {"model.depth": 16})), lambda: check(launch())),
+    Hack("work", "parameters stated that the widths do not make", "a 4B model on a CPU",
+         lambda: check(edited(launch(), {"model.parameters_total": 4_000_000_000,
+                                         "model.parameters_active": 4_000_000_000})), lambda: check(launch())),
+    Hack("data", "synthetic tokens on one side", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {"data.kind": "synthetic"}), honest()),
+    Hack("data", "another dataset under one name", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {"data.dataset_digest": 64 * "9"}), honest()),
+    Hack("data", "shorter sequences, tokens as they were", "B is 60 % faster",
+         repeats({"batch.sequence_length": 128}), honest()),
+    Hack("data", "one batch over and over: another first loss", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {f"{LOSS}.first": 6.1, f"{LOSS}.values": [6.1, 5.21, 4.44, 4.187]}), honest()),
+    Hack("data", "the identity of the data left out on the faster side", "B is 60 % faster by OMP_NUM_THREADS",
+         lambda: pair(side("a"), [edited(item, drop=("data.dataset_digest",)) for item in side("b", 0.5, THREADS)]),
+         honest()),
+)  # fmt: skip
+__all__ = ["HACKS", "STEPS", "honest", "repeats", "side", "times"]
