@@ -11,7 +11,8 @@ one at its instant, to the microsecond or with the same noise in its steps. Only
 
 *Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of startup: short steps reject where the
 rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is compared
-no more exactly than a day. A failed launch that never wrote its end. Launches that started in one second on other
+no more exactly than a day. A clock that was set while a launch ran, whose own lengths agree; and one that stands before
+2025 where the receipt is judged, which knows no future. A failed launch that never wrote its end. Launches that started in one second on other
 devices, which they name. Where they name none, the question is open (I). So it is where the run spent ten times as long
 in steps as those listed last, and where the wall time of steps is longer than the run, or less than half the steps.
 """
@@ -24,6 +25,7 @@ from datetime import timedelta
 from operator import mul
 
 from receipts.axes.replicates import rhythm, rise_together
+from receipts.judging.clocks import UNSET, jump
 from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, rule
 from receipts.receipt import Parsed
 from receipts.receipt.document import UNFAILED
@@ -61,10 +63,11 @@ def impossible_time(case: Case) -> Iterator[Offense]:
         shown = f"a median step of {middle:.2g} s"
         yield Offense(STEPS, shown, f"{QUICKEST_SECONDS:g} s and more", "check the unit of the durations")
     now = case.facts.now if case.facts is not None else None
+    now = None if now is not None and now < UNSET else now
     loose = DAY_SECONDS if case.get("run.started_stated") is not None else 0.0
     if now is not None and run.started > now + SKEW + timedelta(seconds=loose):
         yield Offense(STARTED, f"{run.started:%Y-%m-%d %H:%M} UTC", f"at most {now:%Y-%m-%d %H:%M}", "check the clock")
-    if run.finished is not None:
+    if run.finished is not None and jump(case) is None:  # a clock that was set is no length: R123 tells it
         yield from _against_wall(case, (run.finished - run.started).total_seconds(), loose)
     yield from _at_once(case)
 

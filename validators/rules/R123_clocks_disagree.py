@@ -1,0 +1,95 @@
+"""# R123 clocks_disagree
+
+*Why.* Whoever makes a launch faster by its clock has two clocks to bend. A job halved `time.perf_counter_ns`, and was
+twice as fast; an edit divided every step by ten and computed the digest again. Both left a run that takes twice or ten
+times as long as all that it did.
+
+*Rejected.* Of a launch whose recorder wrote start, finish, steps and spans: 120 s of listed steps beside 240 s that it
+spent in steps; 360 s of steps beside 240 s; wall times of steps that are shorter than the steps. As open: steps, spans and idle time that add up to 129 s in a run of 250 s
+from start to finish. The recorder's receipt without its seconds by category, or the wall time of its steps.
+
+*Accepted.* Steps, spans and idle time that add up to the run, within 2 % and a second. A clock that was set while the
+launch ran, by NTP, a zone or from 1970, while the lengths of the monotonic clock agree: it is shown (W) and convicts
+nobody. Steps beyond those that a receipt lists. Receipts that people wrote, and logs: they do not tell where all time
+went, and R112 judges what they cannot mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from receipts.judging.clocks import (
+    CLOCK_SECONDS,
+    LOOSE,
+    SAME,
+    SPENT,
+    alone,
+    jump,
+    lengths_agree,
+    monotonic_seconds,
+    self_timed,
+    step_seconds,
+    wall_seconds,
+)
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
+from receipts.receipt.document import UNFAILED
+
+STEPS, WALLS = "measurement.step_durations_seconds", "measurement.step_wall_seconds"
+
+TICK = 1e-6  # wall times are written to a tenth of a microsecond
+
+
+def needs(case: Case) -> Iterable[str]:
+    """Where a recorder's launch spent its time: it writes every category, and from 1.1 on the wall time, with steps."""
+    if _asked(case):
+        yield from SPENT
+        if alone(case) and case.launch.parsed.receipt.schema_version != "1.0":
+            yield WALLS
+
+
+def _asked(case: Case) -> bool:
+    return self_timed(case) and bool(case.launch.durations) and case.receipt.run.outcome in UNFAILED
+
+
+@rule("R123", "clocks_disagree", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
+def clocks_disagree(case: Case) -> Iterator[Offense]:
+    """Listed steps against the seconds in steps, and all that was spent against start and finish."""
+    if not _asked(case):
+        return
+    if not lengths_agree(case):
+        yield Offense(
+            at=STEPS,
+            found=f"{step_seconds(case):,.4g} s of steps, and the recorder spent {case.get(SPENT[0]):,.4g} s in steps",
+            expected="steps that add up to the seconds in steps, and to the spans inside them",
+            do="submit the receipt as the recorder wrote it",
+        )
+        return
+    if not alone(case):
+        return  # of ranks that wait in turns, each in its own process
+    pairs = zip(case.launch.walls, case.launch.durations, strict=False)
+    if short := sum(wall < seconds * (1 - SAME) - TICK for wall, seconds in pairs):
+        yield Offense(
+            at=WALLS,
+            found=f"{short:,} steps whose wall time is shorter than the step",
+            expected="the time since the step before, which the step is part of",
+            do="submit the receipt as the recorder wrote it",
+        )
+    wall, length = wall_seconds(case), monotonic_seconds(case)
+    if wall is None or length is None:
+        return
+    if (ahead := jump(case)) is not None:
+        yield Offense(
+            at="run.finished",
+            found=f"the clock of the day was set by {ahead:+,.0f} s while the launch ran",
+            expected=f"about {length:,.0f} s from start to finish, by the monotonic clock that timed the steps",
+            do="nothing for this launch: its lengths hold; set the machine's clock before the next one",
+            level=W,
+        )
+    elif wall > length * (1 + LOOSE) + CLOCK_SECONDS:
+        yield Offense(
+            at=STEPS,
+            found=f"steps, spans and idle time of {length:,.4g} s in a run of {wall:,.4g} s",
+            expected="a run whose time its recorder spent somewhere",
+            do="keep the journal of the run, or launch it under receipts record, whose clock is another process's",
+            level=I,
+        )
