@@ -121,15 +121,16 @@ def check(document: bytes | Tree, *, witnesses: Iterable[bytes] = ()) -> Answer:
     return Answer(verdict.status, _reason(verdict.findings) or verdict.grade_why, verdict.grade)
 
 
-def shown(tree: Tree, metric: str) -> Answer:
-    """The number of a metric that a receipt's page shows, if it shows one."""
+def shown(tree: Tree, metric: str, claimed: float = 0.0) -> Answer:
+    """The number of a metric that a receipt's page shows, if it shows one; *recomputed* where it is not what is claimed."""
     answer = check(tree)
     if answer.word == "invalid":
         return answer
     reading = rule_cases.rulebook().launch(parse(Document(written(tree), "hack"))).read(registry.get(metric))
     if reading.value is None:
         return Answer("not shown", "nothing names what it divides by", answer.grade)
-    return Answer("shown", registry.shown(registry.get(metric), reading.value), answer.grade)
+    word = "recomputed" if claimed and abs(reading.value / claimed - 1) > 0.05 else "shown"
+    return Answer(word, f"{registry.shown(registry.get(metric), reading.value)}: {reading.text}", answer.grade)
 
 
 def pair(a: Sequence[Tree | bytes], b: Sequence[Tree | bytes], metric: str = "tokens_per_second") -> Answer:

@@ -23,6 +23,7 @@ from receipts.receipt.accelerators import find_accelerator
 if TYPE_CHECKING:
     from receipts.axes import Difference
     from receipts.axes.replicates import LaunchSettings, Rhythm
+    from receipts.metrics.flops import WorkPerToken
     from receipts.metrics.registry import Metric
     from receipts.metrics.stated import Numbers
     from receipts.stats.steady import LaunchSummary, Segment
@@ -268,14 +269,44 @@ class Launch:
         return max(counts) + (self.stated.get("run.start_step") or 0) if any(counts) else None
 
     @cached_property
+    def work(self) -> WorkPerToken | None:
+        """FLOPs a token, where they are stated, and the formula that names them; None where nothing does.
+
+        Beside a stated MFU they are as stated, for rules to hold against it.
+        """
+        flops, formula = (self.stated.get(f"measurement.stated.{name}") for name in ("flops_per_token", "formula"))
+        if flops is None:
+            return None
+        from receipts.metrics.flops import WorkPerToken, geometry_of, work_per_token
+
+        if self.stated.get("measurement.stated.mfu") is not None:
+            return WorkPerToken(formula or "no formula", float(flops))
+        return work_per_token(float(flops), formula, geometry_of(self.stated))
+
+    @cached_property
     def peak(self) -> float | None:
-        """Dense peak a chip in FLOP/s: as stated, else of the accelerator in the compute type; never a default."""
+        """Dense peak a chip in FLOP/s: as stated, else of the accelerator in the compute type; never a default.
+
+        A peak of an accelerator that no registry knows stands beside a stated MFU alone: nothing else holds it.
+        """
         stated = self.stated.get("measurement.stated.peak_flops_per_second")
-        if stated is not None:
-            return float(stated)
         machine = find_accelerator(self.stated.get("hardware.accelerator", ""))
+        if stated is not None and (machine is not None or self.stated.get("measurement.stated.mfu") is not None):
+            return float(stated)
+        return machine.peak(self.peak_dtype) if machine is not None and self.peak_dtype is not None else None
+
+    @property
+    def peak_dtype(self) -> str | None:
+        """The type whose peak it is: as stated, else the one that it computed in."""
         dtype = self.stated.get("measurement.stated.peak_dtype", self.stated.get("numerics.compute_dtype"))
-        return machine.peak(str(dtype)) if machine is not None and dtype is not None else None
+        return None if dtype is None else str(dtype)
+
+    @property
+    def basis(self) -> str:
+        """What its MFU is made of, in words: formula, FLOPs a token, and the peak."""
+        made = f"{self.work.formula}, {self.work.flops / 1e9:,.4g} GFLOP/token" if self.work else "no formula"
+        over = f"{self.peak / 1e12:,.4g} TFLOP/s {self.peak_dtype or 'type not stated'}" if self.peak else "no peak"
+        return f"{made}, of {over}"
 
     def read(self, metric: Metric) -> MetricReading:
         """The metric's value for this launch, with where it came from; none where its steps are not steady."""

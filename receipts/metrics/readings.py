@@ -144,11 +144,17 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
     value = rate_from_total(launch, metric.name, total)
     if value is not None:
         return (
-            MetricReading(value, 1, "steps", launch.of_rate)
+            MetricReading(value, 1, "steps", _of_rate(launch, metric))
             if source == "steps"
             else MetricReading(value, 1, "derived")
         )
     return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
+
+
+def _of_rate(launch: Launch, metric: Metric) -> str | None:
+    """What a rate is, with what an MFU is made of where nobody states one."""
+    made = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
+    return f"{launch.of_rate}; {launch.basis}" if made else launch.of_rate
 
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
@@ -171,14 +177,14 @@ def rate_from_total(launch: Launch, name: str, total: float | None) -> float | N
     """A rate of the metric of that name from tokens per second over all chips; None without what it needs."""
     if total is None or name == "tokens_per_second":
         return total
-    chips, flops = _stated(launch, "hardware.chips"), _stated(launch, "measurement.stated.flops_per_token")
+    chips = _stated(launch, "hardware.chips")
     if chips is None:
         return None
     if name == "tokens_per_second_per_chip":
         return total / chips
-    if flops is None:
+    if launch.work is None:
         return None
-    per_chip = total * flops / chips
+    per_chip = total * launch.work.flops / chips
     if name == "tflops_per_second_per_chip":
         return per_chip / 1e12
     return per_chip / launch.peak if launch.peak else None

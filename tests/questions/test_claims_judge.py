@@ -145,7 +145,7 @@ def test_an_mfu_says_on_what_basis_it_stands() -> None:
     named = {**basis, "measurement.stated.formula": "palm", "measurement.stated.peak_dtype": "fp32"}
     b = {**FAST, "set": {"numerics.learning_rate": 0.7, **named}}
     found = _judge({"kind": "mfu", "baseline": [], "effect": "about 16 % ± 10 %"}, b=b)
-    assert found.assessment.grade == "recomputed: palm, 1 TFLOP/s fp32"
+    assert found.assessment.grade == "recomputed: palm, 0.024 GFLOP/token, of 1 TFLOP/s fp32"
     assert found.status == "supported"
     assert _judge({"kind": "mfu", "baseline": [], "effect": "29.2 %"}, b=b).status == "refuted"
 

@@ -5,7 +5,7 @@ runs by the bf16 peak. Each row looked right alone.
 
 *Rejected.* 48.1 % beside 203,000 tokens/s on eight chips at 18.18 GFLOP a token and 989 TFLOP/s: that makes 46.6 %.
 249 TFLOP/s a chip beside an MFU of 29.2 % of 989 TFLOP/s. 28.38 GFLOP a token called six times 3.03 billion active
-parameters.
+parameters, whether an MFU is stated or not; 48 GFLOP a token by whatever formula, where no formula makes 25.
 
 *Accepted.* What follows from the stated FLOPs a token, within half the last printed digits. Fewer of them than a
 formula of parameters makes, since many leave the embedding out; and what a framework prints, whose formula changes with
@@ -13,7 +13,7 @@ its version. Where only a formula is named: what follows from any published vers
 percent, since a padded vocabulary and rounded parameter counts move it by that much. A formula that cannot count this
 model, for its attention sees a window or a width is not stated, leaves it open. The median of what the steps of a
 log print, over an even number of steps: it is not the rate of the median step, and has one digit more than they print.
-A receipt that states neither MFU nor TFLOP/s is not asked for anything. An accelerator without a published peak has no
+A receipt that states neither MFU nor TFLOP/s is not asked for anything, and what it states of their terms has to hold. An accelerator without a published peak has no
 MFU; there is no default peak.
 """
 
@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
-from receipts.metrics.flops import FORMULAS, eras, geometry_of
+from receipts.metrics.flops import FAR, FORMULAS, counts, eras, geometry_of
 from receipts.metrics.stated import STATED, CandidateValue, nearest
 from receipts.receipt.accelerators import find_accelerator
 from receipts.stats.rounding import Interval
@@ -79,10 +79,10 @@ def _peak(case: Case) -> Interval | None:
 
 @rule("R102", "mfu_disagrees", E, question=COMPARABLE, taints=(MFU,), needs=needs)
 def mfu_disagrees(case: Case) -> Iterator[Offense]:
-    """TFLOP/s against rate and work, MFU against rate, work and peak, and both against each other."""
+    """FLOPs a token against their formula; TFLOP/s and MFU against rate, work and peak, and against each other."""
+    yield from _overcounted(case)
     if case.get(RATIO) is None and case.get(TFLOPS) is None:
         return
-    yield from _overcounted(case)
     chips, peak = case.get("hardware.chips"), _peak(case)
     works = _flops(case) if chips is not None else ()  # TFLOP/s and MFU contradict each other on any number of chips
     speeds = tuple(
@@ -100,17 +100,20 @@ def mfu_disagrees(case: Case) -> Iterator[Offense]:
 
 
 def _overcounted(case: Case) -> Iterator[Offense]:
-    """More FLOPs a token than the named formula makes of the stated parameters."""
+    """More FLOPs a token than the named formula makes of the stated parameters, or than any way to count this model."""
     own, named = case.launch.numbers.stated_loosely(FLOPS), case.get(FORMULA)
-    formula = FORMULAS.get(named) if named else None
-    if own is None or formula is None or formula.framework:
-        return
-    counted_flops = formula.function(geometry_of(case.stated)).flops
-    if counted_flops and own.low > OVER * counted_flops:
+    if own is None or (named is None and case.get(RATIO) is not None):
+        return  # R104 asks for the formula of an MFU
+    formula, geometry = FORMULAS.get(named) if named else None, geometry_of(case.stated)
+    if formula is not None and not formula.framework:
+        most, what = OVER * (formula.function(geometry).flops or 0.0), formula.describe
+    else:
+        most, what = FAR * max(counts(geometry).values(), default=0.0), f"{FAR:g} times the largest count by any formula"
+    if most and own.low > most:
         yield Offense(
             at=FLOPS,
             found=f"{case.get(FLOPS):.4g}",
-            expected=f"at most {OVER * counted_flops:.4g}, {formula.describe}",
+            expected=f"at most {most:.4g}, {what}",
             do="count the parameters that the formula names, or name the formula that was used",
         )
 

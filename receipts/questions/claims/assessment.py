@@ -129,7 +129,8 @@ def of_value(
     assert bound is not None
     readings = [launch.read(metric) for launch in launches]
     values = [item.value for item in readings if item.value is not None]
-    grade = _basis(launches[0]) if metric.name == "mfu" else None
+    how = "recomputed" if launches[0].summary is not None else "as stated"
+    grade = f"{how}: {launches[0].basis}" if metric.name == "mfu" else None
     if len(values) < len(readings):
         return Assessment("open", f"{metric.title} is not on every launch", grade=grade)
     offenses = [item for item in about if item.level is Level.ERROR and item.spoils(metric.taint)]
@@ -205,16 +206,6 @@ def _shown(metric: Metric, low: float, high: float) -> str:
     if low == high:
         return f"{metric.title} {metrics.shown(metric, low)}"
     return f"{metric.title} {metrics.shown(metric, low)} to {metrics.shown(metric, high)}"
-
-
-def _basis(launch: Launch) -> str:
-    """The basis of an MFU: formula, FLOPs a token and denominator, each as stated."""
-    stated = launch.stated
-    how = "recomputed" if launch.summary is not None else "as stated"
-    formula = stated.get("measurement.stated.formula", "no formula")
-    dtype = stated.get("measurement.stated.peak_dtype", stated.get("numerics.compute_dtype", "no dtype"))
-    peak = f"{launch.peak / 1e12:.4g} TFLOP/s" if launch.peak else "no peak"
-    return f"{how}: {formula}, {peak} {dtype}"
 
 
 _SHAPE = ("hardware.chips", "batch.sequence_length", "batch.micro_batch", "model.depth")

@@ -300,7 +300,7 @@ def result(
         tokens_per_second_per_chip=level.value if level is not None else per_chip.value,
         rate_source=per_chip.source,
         mfu=share,
-        mfu_basis=_mfu_basis(item) if share is not None else None,
+        mfu_basis=item.launch.basis if share is not None else None,
         peak_bytes=None if item.spoilt(Taint.MEMORY) else peak.value,
         in_week=in_interval(item, since),
         provenance=row.provenance,
@@ -330,18 +330,6 @@ def peak(leader: Leader, reader: ReportReader) -> BestResult:
 def in_interval(item: Item, since: datetime | None) -> bool:
     """Whether a launch ran in the interval."""
     return since is None or (item.entry.finished or item.entry.started) >= since
-
-
-def _mfu_basis(item: Item) -> str:
-    """What an MFU divides by: formula, FLOPs a token, and the peak."""
-    stated = item.launch.stated
-    formula = stated.get("measurement.stated.formula", "formula not stated")
-    flops = stated.get("measurement.stated.flops_per_token")
-    dtype = stated.get("measurement.stated.peak_dtype", stated.get("numerics.compute_dtype", "type not stated"))
-    peak = item.launch.peak
-    each = f", {flops / 1e9:,.4g} GFLOP/token" if flops else ""
-    over = f", of {peak / 1e12:,.4g} TFLOP/s {dtype}" if peak else ", peak not stated"
-    return f"{formula}{each}{over}"
 
 
 def change(best: Best, links: Links) -> FrontierMove:
