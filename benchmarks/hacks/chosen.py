@@ -6,7 +6,18 @@ import random
 from typing import Any
 
 from benchmarks.hacks.launches import (
-    GOODPUT, STEPS, WALLS, Answer, Shelf, Tree, check, edited, launch, pair, times, written,
+    GOODPUT,
+    STEPS,
+    WALLS,
+    Answer,
+    Shelf,
+    Tree,
+    check,
+    edited,
+    launch,
+    pair,
+    times,
+    written,
 )  # fmt: skip
 from benchmarks.hacks.suite import Hack
 from benchmarks.hacks.works import THREADS, side

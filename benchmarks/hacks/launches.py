@@ -16,9 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-import rule_cases
-
 import receipts
+import rule_cases
 from receipts.metrics import registry
 from receipts.receipt import Document, parse
 from receipts.receipt.leaves import counted_entries
@@ -122,7 +121,7 @@ def check(document: bytes | Tree, *, witnesses: Iterable[bytes] = ()) -> Answer:
 
 
 def shown(tree: Tree, metric: str, claimed: float = 0.0) -> Answer:
-    """The number of a metric that a receipt's page shows, if it shows one; *recomputed* where it is not what is claimed."""
+    """The number of a metric that a receipt's page shows; *recomputed* where it is not what is claimed."""
     answer = check(tree)
     if answer.word == "invalid":
         return answer
@@ -178,7 +177,12 @@ def preflight(documents: Iterable[Tree | bytes], plan: Tree) -> Answer:
 
 def claim(documents: Sequence[Tree | bytes], **table: Any) -> Answer:
     """The verdict on a claim about stored launches, of which it names the labels."""
-    lines = ['schema_version = "1.0"', '[[claim]]', 'id = "hack"', *(f"{name} = {json.dumps(value)}" for name, value in table.items())]
+    lines = [
+        'schema_version = "1.0"',
+        "[[claim]]",
+        'id = "hack"',
+        *(f"{name} = {json.dumps(value)}" for name, value in table.items()),
+    ]
     with Shelf(documents) as shelf:
         (verdict,) = shelf.store.claim_check(("\n".join(lines) + "\n").encode()).to_dict()
     return Answer(verdict["status"], str(verdict.get("assessment", verdict)))

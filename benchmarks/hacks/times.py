@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from benchmarks.hacks.launches import GOODPUT, STEPS, WALLS, Tree, check, edited, launch, pair, times
+from benchmarks.hacks.launches import GOODPUT, STEPS, WALLS, Tree, check, edited, launch, times
 from benchmarks.hacks.suite import Hack
 
 FASTER = {STEPS: times(0.5), WALLS: times(0.5)}

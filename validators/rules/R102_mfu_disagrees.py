@@ -11,10 +11,10 @@ parameters, whether an MFU is stated or not; 48 GFLOP a token by whatever formul
 formula of parameters makes, since many leave the embedding out; and what a framework prints, whose formula changes with
 its version. Where only a formula is named: what follows from any published version of that formula, within half a
 percent, since a padded vocabulary and rounded parameter counts move it by that much. A formula that cannot count this
-model, for its attention sees a window or a width is not stated, leaves it open. The median of what the steps of a
-log print, over an even number of steps: it is not the rate of the median step, and has one digit more than they print.
-A receipt that states neither MFU nor TFLOP/s is not asked for anything, and what it states of their terms has to hold. An accelerator without a published peak has no
-MFU; there is no default peak.
+model, for its attention sees a window or a width is not stated, leaves it open. The median of what the steps of a log
+print, over an even number of steps: it is not the rate of the median step, and has one digit more than they print. A
+receipt that states neither MFU nor TFLOP/s is not asked for anything, and what it states of their terms has to hold. An
+accelerator without a published peak has no MFU; there is no default peak.
 """
 
 from __future__ import annotations
@@ -108,7 +108,10 @@ def _overcounted(case: Case) -> Iterator[Offense]:
     if formula is not None and not formula.framework:
         most, what = OVER * (formula.function(geometry).flops or 0.0), formula.describe
     else:
-        most, what = FAR * max(counts(geometry).values(), default=0.0), f"{FAR:g} times the largest count by any formula"
+        most, what = (
+            FAR * max(counts(geometry).values(), default=0.0),
+            f"{FAR:g} times the largest count by any formula",
+        )
     if most and own.low > most:
         yield Offense(
             at=FLOPS,

@@ -43,8 +43,9 @@ def _is(figure: float | None, other: float | None, within: float = SAME) -> bool
 
 def _dtype(case: Case) -> str | None:
     """The type whose peak it is: without an MFU beside it the one that was computed in, as the engine takes it."""
-    own = case.get(DTYPE)
-    return own if own is not None or case.get(RATIO) is not None else case.get(COMPUTED)
+    own: str | None = case.get(DTYPE)
+    computed: str | None = case.get(COMPUTED)
+    return own if own is not None or case.get(RATIO) is not None else computed
 
 
 def needs(case: Case) -> Iterable[str]:
@@ -96,7 +97,7 @@ def unnamed_denominator(case: Case) -> Iterator[Offense]:
     elif dense is not None and computed is not None and dense < computed * (1 - NEAR):
         yield Offense(
             at=DTYPE,
-            found=f"{case.get(DTYPE)}, whose peak is {dense:.4g} FLOP/s, of a launch that computed in {case.get(COMPUTED)}",
+            found=f"the peak of {case.get(DTYPE)}, {dense:.4g} FLOP/s, and it computed in {case.get(COMPUTED)}",
             expected=f"{computed:.4g} FLOP/s or more, the peak of the type that it computed in",
             do="divide by the peak of the fastest type that the launch computed in",
         )

@@ -12,9 +12,10 @@ one at its instant, to the microsecond or with the same noise in its steps. Only
 *Accepted.* 240 s of steps in a run of 260 s. 20 quick steps behind ten minutes of startup: short steps reject where the
 rest of the run is ten thousand times their sum. Where the start is known only to the minute or the day, it is compared
 no more exactly than a day. A clock that was set while a launch ran, whose own lengths agree; and one that stands before
-2025 where the receipt is judged, which knows no future. A failed launch that never wrote its end. Launches that started in one second on other
-devices, which they name. Where they name none, the question is open (I). So it is where the run spent ten times as long
-in steps as those listed last, and where the wall time of steps is longer than the run, or less than half the steps.
+2025 where the receipt is judged, which knows no future. A failed launch that never wrote its end. Launches that started
+in one second on other devices, which they name. Where they name none, the question is open (I). So it is where the run
+spent ten times as long in steps as those listed last, and where the wall time of steps is longer than the run, or less
+than half the steps.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ twice as fast; an edit divided every step by ten and computed the digest again. 
 times as long as all that it did.
 
 *Rejected.* Of a launch whose recorder wrote start, finish, steps and spans: 120 s of listed steps beside 240 s that it
-spent in steps; 360 s of steps beside 240 s; wall times of steps that are shorter than the steps. As open: steps, spans and idle time that add up to 129 s in a run of 250 s
-from start to finish. The recorder's receipt without its seconds by category, or the wall time of its steps.
+spent in steps; 360 s of steps beside 240 s; wall times of steps that are shorter than the steps. As open: steps, spans
+and idle time that add up to 129 s in a run of 250 s from start to finish. The recorder's receipt without its seconds by
+category, or the wall time of its steps.
 
 *Accepted.* Steps, spans and idle time that add up to the run, within 2 % and a second. A clock that was set while the
 launch ran, by NTP, a zone or from 1970, while the lengths of the monotonic clock agree: it is shown (W) and convicts

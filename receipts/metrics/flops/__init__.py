@@ -14,7 +14,17 @@ from receipts.metrics.flops import formula, matmuls
 from receipts.metrics.flops.formula import FlopsFormula, mfu, tflops_per_second_per_chip
 from receipts.metrics.flops.geometry import Geometry, geometry_of
 
-__all__ = ["FORMULAS", "Geometry", "WorkPerToken", "counts", "eras", "geometry_of", "mfu", "tflops_per_second_per_chip", "work_per_token"]
+__all__ = [
+    "FORMULAS",
+    "Geometry",
+    "WorkPerToken",
+    "counts",
+    "eras",
+    "geometry_of",
+    "mfu",
+    "tflops_per_second_per_chip",
+    "work_per_token",
+]
 
 FORMULAS: Mapping[str, FlopsFormula] = MappingProxyType(
     {
@@ -62,7 +72,7 @@ def work_per_token(flops: float, formula: str | None, geometry: Geometry) -> Wor
     """FLOPs a token that somebody stated, under the formula that makes them; those of the engine's own formula where
     none does, and None where nothing counts this model. Nobody's word alone makes a numerator.
     """
-    if formula in FORMULAS:
+    if formula is not None and formula in FORMULAS:
         return WorkPerToken(formula, flops)
     known = counts(geometry)
     named = [name for name, value in known.items() if abs(flops / value - 1) <= NEAR]
