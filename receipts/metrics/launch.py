@@ -304,9 +304,9 @@ class Launch:
     @property
     def basis(self) -> str:
         """What its MFU is made of, in words: formula, FLOPs a token, and the peak."""
-        made = f"{self.work.formula}, {self.work.flops / 1e9:,.4g} GFLOP/token" if self.work else "no formula"
-        over = f"{self.peak / 1e12:,.4g} TFLOP/s {self.peak_dtype or 'type not stated'}" if self.peak else "no peak"
-        return f"{made}, of {over}"
+        count = f"{self.work.formula}, {self.work.flops / 1e9:,.4g} GFLOP/token" if self.work else "no formula"
+        divisor = f"{self.peak / 1e12:,.4g} TFLOP/s {self.peak_dtype or 'type not stated'}" if self.peak else "no peak"
+        return f"{count}, of {divisor}"
 
     def read(self, metric: Metric) -> MetricReading:
         """The metric's value for this launch, with where it came from; none where its steps are not steady."""

@@ -153,8 +153,8 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
 
 def _of_rate(launch: Launch, metric: Metric) -> str | None:
     """What a rate is, with what an MFU is made of where nobody states one."""
-    made = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
-    return f"{launch.of_rate}; {launch.basis}" if made else launch.of_rate
+    computed = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
+    return f"{launch.of_rate}; {launch.basis}" if computed else launch.of_rate
 
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
