@@ -233,13 +233,14 @@ def read_files(words: Sequence[str], kind: str = "receipt") -> list[Any]:
 
 def _documents(session: Session | None, given: Sequence[tuple[Parameter, str]]) -> list[Any]:
     """Words that name files as the documents in them. Raises with what is wrong with all, unknown words too."""
+    read = partial(_document, session=session)
     try:
-        return every(_document, given)
+        return every(read, given)
     except (InputError, NotFound, UsageError, Several):
         if session is None or session.server is not None or all(_is_read(*one) for one in given):
             raise
         with suppress(StoreError):
-            every(lambda one: _document(one) if _is_read(*one) else session.groups([one[1]]), given)
+            every(lambda one: read(one) if _is_read(*one) else session.groups([one[1]]), given)
         raise
 
 
@@ -247,10 +248,14 @@ def _is_read(item: Parameter, word: str) -> bool:
     return item.how.kind.document in ("lines", "claims") or is_file(word)
 
 
-def _document(one: tuple[Parameter, str]) -> Any:
-    """The receipt, plan, claims or lines in a file or on standard input; a word that names none stays."""
+def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
+    """The receipt, plan, claims or lines in a file or on standard input; a word that names none stays.
+
+    Of a receipt the trace is read that it names, as `receipts submit` does.
+    """
     from receipts.questions.plan import parse_plan as read_plan
     from receipts.receipt import parse, read
+    from receipts.receipt.load import NAMES_TRACE
 
     item, word = one
     if not _is_read(item, word):
@@ -263,7 +268,15 @@ def _document(one: tuple[Parameter, str]) -> Any:
         return read_claims_file(word)
     try:
         document = from_stdin() if word == "-" else read(word)
-        return read_plan(document) if item.how.kind.document == "plan" else parse(document)
+        if item.how.kind.document == "plan":
+            return read_plan(document)
+        if session is not None and NAMES_TRACE.search(document.raw) is not None:
+            from receipts.workflows.traces import read_traces
+
+            document, notes = read_traces(document, session.rulebook.lanes, None, local=True)
+            for note in notes:
+                output.note(note)
+        return parse(document)
     except (InputError, NotFound) as error:
         if not item.how.kind.lenient:
             raise

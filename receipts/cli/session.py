@@ -196,7 +196,9 @@ class Session(Asking):
         from receipts.workflows.submit import submit
 
         return (
-            self.server.submit(documents) if self.server is not None else submit(documents, self.store, self.rulebook)
+            self.server.submit(documents, None, self.rulebook.lanes)
+            if self.server is not None
+            else submit(documents, self.store, self.rulebook)
         )
 
     def submit_one(self, document: Document) -> Submission:

@@ -234,6 +234,9 @@ def submit(
     After an interruption, run the same command again: it skips what is already stored. After more than one new receipt
     it writes a seal (receipts audit).
 
+    A trace that the receipt names, as the recorder's does, is read where it lies beside it: what it shows of the path
+    is added, and the store keeps it. One that is not here is noted; one with another digest is refused.
+
     With --evidence, submit reads the logs, profiles and reports of the same launch as receipts ingest does, and adds to
     the receipt what they show and it does not state: one receipt with one id. The store keeps the files (receipts
     evidence). With one receipt, the path of evidence begins in this folder or in that of the receipt; with several, in
@@ -301,7 +304,7 @@ def submit(
             )
         else:
             assert server is not None
-            outcomes = server.submit(kept.items, signers)
+            outcomes = server.submit(kept.items, signers, session.rulebook.lanes)
         for item in outcomes:
             kept.items.settle()
             tally.add(item)
@@ -309,6 +312,8 @@ def submit(
             if item.error is not None:
                 progress.clear()
                 output.refuse(item.error)
+            for note in item.notes if not quiet else ():
+                output.note(note)
             if session.as_json:
                 rows.append(_submission_data(item))
             elif item.submitted is not None and not quiet and not many and tally.seen <= MANY:

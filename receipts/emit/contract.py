@@ -258,7 +258,7 @@ STATING_CALLS = (
     ("path.intended", "rec.path(NAME=…)"),
     (
         "path.witnessed",
-        "rec.profile(steps=2), and receipts submit run.json --evidence FILE… reads it; "
+        "rec.profile(steps=2), and receipts submit run.json reads it; "
         "rec.observe(NAME=…, kind=…, level=…, uri=…) states it",
     ),
     ("wheels", 'rec.state("wheels.NAME", version)'),

@@ -2,8 +2,9 @@
 
 A trace of another run proves nothing. A file that shows the path is compared with what the receipt states: the time
 between start and end, host and process, the number of steps, the versions, the chip, the shape and the type of
-attention. One that contradicts any is not read. One that shows neither time, host nor process, and that the job did not
-list, is read, and a remark says so. Whoever makes up a whole trace passes: what vouches for it is a signature.
+attention. One that contradicts any is not read, but for one that the receipt lists and that shows other work alone.
+One that shows neither time, host nor process, and that the job did not list, is read, and a remark says so. Whoever
+makes up a whole trace passes: what vouches for it is a signature.
 """
 
 from __future__ import annotations
@@ -151,6 +152,7 @@ CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before 
 _SESSION: Final = re.compile(r"\.(?:trace\.json\.gz|xplane\.pb)$")
 _FLOATS: Final = frozenset({"fp32", "bf16", "fp16", "fp64"})  # attention of an FP8 run is in another type
 _WHICH_LAUNCH: Final = frozenset({"run.finished", "run.host", "run.processes"})  # others agree in the rest
+_WORK: Final = frozenset({"batch.sequence_length", "numerics.compute_dtype"})
 _IDENTITY: Final = ("wheels.torch", "hardware.accelerator")
 
 
@@ -174,6 +176,11 @@ def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[F
     for file in files:
         bonds = sessions[_SESSION.sub("", file.name)]
         broken = [bond for bond in bonds if not bond.holds]
+        if file.sha256 in listed and all(bond.leaf in _WORK for bond in broken):
+            # The receipt names it as its own: it is evidence of other work, and R124 judges that.
+            for bond in broken:
+                draft.contradict(bond.leaf, f"{file.name} shows other work: {bond.why}")
+            broken = []
         if broken:
             draft.strangers[file.name] = broken[0].why
         for bond in broken:

@@ -7,6 +7,7 @@ import http.client
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -27,11 +28,12 @@ from receipts.base.errors import (
 from receipts.base.files import read_bounded
 from receipts.base.untrusted_text import parse_json
 from receipts.receipt import parse
-from receipts.receipt.load import Item, document
+from receipts.receipt.load import NAMES_TRACE, Item, document
 from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit import Submission
 
 if TYPE_CHECKING:
+    from receipts.axes.lane import Lanes
     from receipts.workflows.submit import Signers
 
 _MAX_ANSWER: Final = 64 * 1024 * 1024  # bytes of an answer
@@ -159,20 +161,29 @@ class RemoteServer:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             self.ask("PUT", f"/v1/evidence/{digest}", body=stream, media="application/octet-stream")
 
-    def submit(self, documents: Iterable[Item], signers: Signers | None = None) -> Iterator[Submission]:
+    def submit(
+        self, documents: Iterable[Item], signers: Signers | None = None, lanes: Lanes | None = None
+    ) -> Iterator[Submission]:
         """Send documents in their order, each as its bytes or in its envelope; as `receipts.workflows.submit.submit`
         answers.
 
-        What is no receipt is refused here, with every problem, and not sent.
+        What is no receipt is refused here, with every problem, and not sent. With ``lanes`` the traces that they name
+        are read here, and kept by the server.
         """
+        own = frozenset(signers.envelopes) if signers is not None else frozenset[str]()
         for item in documents:
+            notes: tuple[str, ...] = ()
             try:
                 received = document(item)
+                if lanes is not None and received.id not in own and NAMES_TRACE.search(received.raw) is not None:
+                    from receipts.workflows.traces import read_traces
+
+                    received, notes = read_traces(received, lanes, _ServerFiles(self), local=True)
                 parsed = parse(received)
             except InputError as error:
                 yield Submission(error.source, error=error)
                 continue
-            yield self._sent(Submission(received.source, received, parsed, name=parsed.name), signers)
+            yield self._sent(Submission(received.source, received, parsed, name=parsed.name, notes=notes), signers)
 
     def _sent(self, item: Submission, signers: Signers | None) -> Submission:
         from receipts.store import Submitted
@@ -194,3 +205,17 @@ class RemoteServer:
             data["id"], data["new"], at, data["status"], tuple(data["superseded"]), stands=data["stands"]
         )
         return replace(item, submitted=stored, status=data["status"])
+
+
+class _ServerFiles(NamedTuple):
+    """The files that a server keeps, as one who submits sees them: it takes some, and gives none."""
+
+    server: RemoteServer
+
+    def file(self, digest: str) -> AbstractContextManager[Path]:
+        """None is given here. Raises NotFound."""
+        raise NotFound(f"{digest[:12]} is asked of the server itself")
+
+    def put(self, file: Path) -> None:
+        """Have it keep one."""
+        self.server.keep(file)

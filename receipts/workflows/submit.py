@@ -3,15 +3,15 @@
 One at a time or by the million: a hundred share a transaction, what the store holds already is known by its digest,
 and processes beside the one that writes can parse and judge.
 
-Each stage maps a batch of submissions to the same batch: read, skip, parse, judge, sign, write. A submission that has
-ended passes through the stages that follow unchanged, so that a batch keeps its order. Signatures are checked before
-anything is written, and kept before the receipt is.
+Each stage maps a batch of submissions to the same batch: read (with the trace that a receipt names), skip, parse,
+judge, sign, write. A submission that has ended passes through the stages that follow unchanged, so that a batch keeps
+its order. Signatures are checked before anything is written, and kept before the receipt is.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import EXIT, ReceiptVerdict, Status
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.load import Item, document
+from receipts.receipt.load import NAMES_TRACE, Item, document
 from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class Submission:
 
     The way ends with `submitted`, or with `error`, which has every problem of the document. `verdict` is how the
     document is judged now; where the same bytes were stored before, `submitted.status` is how they were judged then.
-    A document that another process judged comes back without `parsed` and `verdict`.
+    A document that another process judged comes back without `parsed` and `verdict`. `notes` say what was read of a
+    trace that it names.
     """
 
     source: str
@@ -53,6 +54,7 @@ class Submission:
     error: InputError | ConflictError | None = None
     name: str = ""
     status: Status | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def stored(self) -> bool:
@@ -185,9 +187,17 @@ def _size(item: Item) -> int:
         return 0  # reading it says what is wrong
 
 
-def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bool) -> Batch:
+def judge(
+    items: Sequence[Item],
+    store: Store,
+    rulebook: Rulebook,
+    *,
+    resume: bool,
+    signed: Collection[str] = (),
+    local: bool = True,
+) -> Batch:
     """All stages before the write. With ``resume`` documents that the store holds are neither parsed nor judged."""
-    batch = [_read(item) for item in items]
+    batch = [_traced(_read(item), store, rulebook, signed, local=local) for item in items]
     if resume:
         batch = _skip_known(batch, store)
     batch = [_parse(item) for item in batch]
@@ -195,9 +205,17 @@ def judge(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bo
     return [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
 
 
-def judge_to_send(items: Sequence[Item], store: Store, rulebook: Rulebook, *, resume: bool) -> Batch:
+def judge_to_send(
+    items: Sequence[Item],
+    store: Store,
+    rulebook: Rulebook,
+    *,
+    resume: bool,
+    signed: Collection[str] = (),
+    local: bool = True,
+) -> Batch:
     """`judge` in a worker process, without what the writer does not need."""
-    judged = judge(items, store, rulebook, resume=resume)
+    judged = judge(items, store, rulebook, resume=resume, signed=signed, local=local)
     return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
 
 
@@ -222,6 +240,24 @@ def _read(item: Item) -> Submission:
     return Submission(received.source, received)
 
 
+def _traced(read: Submission, store: Store, rulebook: Rulebook, signed: Collection[str], *, local: bool) -> Submission:
+    """A document with what the trace shows that it names; one that is signed, or stored as it is, stays so."""
+    received = read.document
+    if received is None or NAMES_TRACE.search(received.raw) is None or received.id in signed:
+        return read
+    from receipts.store.evidence import kept_files
+    from receipts.workflows.traces import read_traces
+
+    if store.entries([received.id]):
+        return read
+    try:
+        kept = kept_files(store.database.address)
+        traced = read_traces(received, rulebook.lanes, kept, local=local)
+    except InputError as error:
+        return replace(read, error=error)
+    return replace(read, document=traced.document, notes=traced.notes)
+
+
 def _skip_known(batch: Batch, store: Store) -> Batch:
     """End the way of documents that the store holds, by their digests."""
     from receipts.store import Submitted
@@ -230,7 +266,7 @@ def _skip_known(batch: Batch, store: Store) -> Batch:
     known = {entry.id: entry for entry in store.entries(ids)}
 
     def skip(item: Submission) -> Submission:
-        held = known.get(item.document.id) if item.document is not None else None
+        held = known.get(item.document.id) if item.document is not None and not item.ended else None
         if held is None:
             return item
         stored = Submitted(held.id, False, held.submitted_at, held.status, stands=held.stands)
@@ -292,6 +328,7 @@ def submit(
     resume: bool = False,
     signers: Signers | None = None,
     decides: bool = False,
+    local: bool = True,
 ) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
@@ -302,17 +339,19 @@ def submit(
     With ``resume`` what the store holds already is neither parsed nor judged again. With ``jobs`` above 1 so many other
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
     ``signers`` say who signs; a receipt whose signature does not count is refused.
-    Only an actor who ``decides`` replaces a receipt that another actor submitted.
+    Only an actor who ``decides`` replaces a receipt that another actor submitted. ``local``: the documents are of this
+    machine, and so may the traces be that they name; of others the store's kept files alone are read.
     """
     by = signers or Signers()
+    signed = frozenset(by.envelopes)
     if jobs <= 1:
         for items in batches(documents):
-            batch = judge(items, store, rulebook, resume=resume)
+            batch = judge(items, store, rulebook, resume=resume, signed=signed, local=local)
             yield from write(sign(batch, store, rulebook, by), store, decides=decides)
         return
     from receipts.workflows.workers import elsewhere
 
-    work = partial(judge_to_send, resume=resume)
+    work = partial(judge_to_send, resume=resume, signed=signed, local=local)
     with closing(elsewhere(work, batches(documents), store, rulebook, jobs)) as ready:
         for batch in ready:
             yield from write(sign(batch, store, rulebook, by), store, decides=decides)

@@ -99,7 +99,7 @@ class Writer:
         try:
             documents = [item.document for item in batch]
             by = Signers(None, {item.document.id: item.envelope for item in batch if item.envelope is not None})
-            outcomes = list(submit(documents, store.opened, store.rulebook, signers=by, decides=decides))
+            outcomes = list(submit(documents, store.opened, store.rulebook, signers=by, decides=decides, local=False))
         except BaseException as error:  # the thread must go on: who waits is given the error
             for item in batch:
                 item.future.set_exception(error)

@@ -17,6 +17,7 @@ import report_store
 from command_line import Shell
 from receipts.base.errors import StoreError, UsageError
 from receipts.cli import main
+from receipts.emit import Recorder
 from receipts.plugins.serve.guard import AccessLog, Busy, Limits
 from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.run import ServeOptions, address, is_local, prepared, with_pages
@@ -356,6 +357,27 @@ def test_a_file_of_evidence_is_kept_under_its_digest_alone(client: TestClient, s
     assert [item.digest for item in place.all()] == [digest]
     with place.file(digest) as file:
         assert file.read_bytes() == raw
+
+
+def test_the_trace_that_a_receipt_names_is_read_where_it_was_sent(client: TestClient, tmp_path: Path) -> None:
+    attention = "aten::_scaled_dot_product_flash_attention_for_cpu"
+    events = [
+        {"ph": "X", "cat": "cpu_op", "name": name, "ts": at, "dur": 5, "pid": os.getpid()}
+        for at, name in enumerate(("ProfilerStep#1", attention, "aten::mm"))
+    ]
+    trace = tmp_path / "run.trace.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        rec.attach(trace, kind="torch-profiler")
+        for _ in range(3):
+            with rec.step(tokens=512):
+                pass
+    raw = trace.read_bytes()
+    headers = {"Content-Type": "application/octet-stream"}
+    client.put(f"/v1/evidence/{hashlib.sha256(raw).hexdigest()}", content=raw, headers=headers)
+    stored = client.post("/v1/receipts", content=(tmp_path / "run.json").read_bytes(), headers=JSON).json()
+    shown = client.get(f"/v1/receipts/{stored['id']}/raw").json()
+    assert shown["path"]["witnessed"]["attention"] == "sdpa_flash"
 
 
 # What is refused

@@ -1,0 +1,196 @@
+"""The trace that a receipt names and nobody has read yet, read as the receipt is judged.
+
+The recorder takes a trace right after the warm-up, lies it beside the receipt and names it there with its digest. It is
+looked for beside the receipt, then where the receipt says that it is, then among the files that the store keeps. A
+document that came over the network names no file of this machine: for it only the last counts. The same receipt and
+the same trace give the same bytes, wherever both were.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+import orjson
+
+from receipts.base.errors import InputError, NotFound, Problem, StoreError, UsageError
+from receipts.emit.files import sha256
+from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.draft import Options, base_of
+from receipts.ingest.files import InputFile, gather
+from receipts.receipt import Document
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lanes
+    from receipts.ingest.evidence import FileEvidence
+
+KINDS: Final = ("torch-profiler", "jax-profiler")
+_RECEIPT: Final = "run.json"  # what a document that came without a file is called
+MAX_TRACES: Final = 64
+# Bytes of a file that came over the network, as it is and unpacked: whoever stores waits while it is read.
+MAX_STRANGE, MAX_STRANGE_UNPACKED = 16 << 20, 128 << 20
+
+
+class TracedDocument(NamedTuple):
+    """A document with what its traces show; ``notes`` say what was read, and what is not here."""
+
+    document: Document
+    notes: tuple[str, ...] = ()
+
+
+class _NamedTrace(NamedTuple):
+    at: int
+    uri: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        return os.path.basename(self.uri) or self.uri
+
+
+def _named(raw: bytes) -> list[_NamedTrace]:
+    """The traces that a document names with their digests, and that no reader has read for it."""
+    try:
+        rows = orjson.loads(raw)["evidence"]
+        entries = [(at, row) for at, row in enumerate(rows) if isinstance(row, dict) and row.get("kind") in KINDS]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return []  # what is wrong with it is said where it is parsed
+    bare = [(at, row) for at, row in entries if not row.keys() & {"read", "observed"}]
+    return [
+        _NamedTrace(at, row["uri"], row["sha256"])
+        for at, row in bare[:MAX_TRACES]
+        if isinstance(row.get("uri"), str) and isinstance(row.get("sha256"), str) and row["uri"]
+    ]
+
+
+class Keeper(Protocol):
+    """Who keeps files of evidence: a store here, or a server."""
+
+    def file(self, digest: str) -> AbstractContextManager[Path]: ...
+    def put(self, file: Path) -> object: ...
+
+
+def read_traces(document: Document, lanes: Lanes, kept: Keeper | None, *, local: bool) -> TracedDocument:
+    """Read the traces that a document names; ``local``: it is of this machine, and so may they be.
+
+    The files are kept where ``kept`` is given. Raises InputError where a file has not the digest that the receipt
+    names, and where it shows another launch.
+    """
+    named = _named(document.raw)
+    notes: list[str] = []
+    with ExitStack() as stack:
+        paths: dict[str, Path] = {}
+        for item in named:
+            path = _beside(item, document, notes) if local else None
+            if path is None and kept is not None:
+                try:
+                    path = stack.enter_context(kept.file(item.digest))
+                except NotFound:
+                    path = None
+                if path is not None and not local and not _is_small(path):
+                    path = None
+            if path is not None:
+                paths.setdefault(item.digest, path)
+            elif local:
+                notes.append(
+                    f"{item.uri} is not here: what it shows of the path is not read; put it beside the receipt"
+                )
+        if not paths:
+            return TracedDocument(document, tuple(notes))
+        files = [
+            InputFile(path, next(item.name for item in named if item.digest == key)) for key, path in paths.items()
+        ]
+        name = os.path.basename(document.source) if local else _RECEIPT
+        traced = _read(document, name, files, lanes, {item.digest: item for item in named})
+        if local and kept is not None:
+            notes += _kept(paths.values(), kept)
+    return TracedDocument(traced.document, (*notes, *traced.notes))
+
+
+def _is_small(path: Path) -> bool:
+    """Whether a stranger's file is soon read: few bytes, which unpack to not too many."""
+    if path.stat().st_size > MAX_STRANGE:
+        return False
+    with path.open("rb") as packed:
+        if packed.read(2) != b"\x1f\x8b":
+            return True
+    try:
+        with gzip.open(path) as stream:
+            left = MAX_STRANGE_UNPACKED
+            while left > 0 and (block := stream.read(1 << 20)):
+                left -= len(block)
+            return left > 0
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def _beside(item: _NamedTrace, document: Document, notes: list[str]) -> Path | None:
+    """The file of a trace on this machine. Raises InputError where that beside the receipt is another file."""
+    folder = os.path.dirname(os.path.abspath(document.source))
+    near = os.path.join(folder, item.name)
+    for path in dict.fromkeys((near, os.path.join(folder, item.uri))):
+        if not os.path.isfile(path):
+            continue
+        digest = sha256(path)
+        if digest == item.digest:
+            return Path(path)
+        if os.path.dirname(path) == folder:
+            what = (
+                f"{item.name} has the digest {digest[:12]}, and the receipt names {item.digest[:12]}: it was changed "
+                "after the run, or is of another launch"
+            )
+            do = "bring back the file that the run wrote, or move this one away to submit the receipt without it"
+            raise InputError(document.source, [Problem(f"evidence[{item.at}].sha256", what, do)])
+        notes.append(f"{path} is another file than the receipt names: its digest is {digest[:12]}")
+    return None
+
+
+def _read(
+    document: Document, name: str, traces: Sequence[InputFile], lanes: Lanes, named: Mapping[str, _NamedTrace]
+) -> TracedDocument:
+    with TemporaryDirectory(prefix="receipts-trace-") as folder:
+        copy = Path(folder) / "receipt.json"
+        copy.write_bytes(document.raw)
+        files = gather([InputFile(copy, name), *traces])
+        if base_of(files[:1]) is None:
+            return TracedDocument(document)  # parsing says why
+        assembled = assemble(files, Options(lanes=tuple(lanes.get(name) for name in lanes.names())))
+    digests = {file.name: file.sha256 for file in files}
+    problems = [
+        Problem(
+            f"evidence[{named[digests[name]].at}]",
+            f"{name}, which the receipt names as its own, is of another launch: {why}",
+            "name the trace that this launch took, or leave the entry out",
+        )
+        for name, why in assembled.strangers.items()
+    ]
+    if problems or assembled.problems:
+        raise InputError(document.source, problems or assembled.problems)
+    return TracedDocument(Document(assembled.raw, document.source), tuple(_notes(assembled, files[1:])))
+
+
+def _notes(assembled: Ingested, files: Sequence[FileEvidence]) -> Iterator[str]:
+    for file in files:
+        leaves = [leaf for leaf in assembled.leaves if leaf.where.file == file.name and leaf.path != "evidence"]
+        shown = ", ".join(f"{leaf.path.rpartition('.')[2]} {str(leaf.value)[:40]}" for leaf in leaves)
+        unread = "" if file.readings else ", and nothing in it is known to any reader"
+        yield f"read {file.name}{f': {shown}' if shown else ''}{unread}"
+    for other in assembled.contradictions:
+        yield f"{other.path}: {other.what}; {other.stands or 'it stays unstated'}"
+
+
+def _kept(paths: Iterable[Path], kept: Keeper) -> list[str]:
+    """Have the store keep the files; what it could not keep is said, and costs the receipt its highest grade alone."""
+    notes = []
+    for path in paths:
+        try:
+            kept.put(path)
+        except (StoreError, UsageError) as error:
+            notes.append(f"{path.name} was read and is not kept: {error}")
+    return notes
