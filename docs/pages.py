@@ -143,7 +143,7 @@ def rule_pages() -> Mapping[str, str]:
         body = f"# {title.lstrip('# ')}\n\n{facts}\n\n{rest.strip()}\n"
         found[f"docs/reference/rules/{rule.code}.md"] = f"{_made_from(source)}\n\n{body}"
         link = f"[{rule.code}](rules/{rule.code}.md)"
-        rows.append((link, rule.name, rule.level.value, rule.question.value, taints, why(rule.page)))
+        rows.append((link, rule.name, rule.level.value, rule.question.value, taints, rule.why))
     lines = [
         _made_from("validators/rules/"),
         "",
@@ -157,17 +157,11 @@ def rule_pages() -> Mapping[str, str]:
     return {"docs/reference/rules.md": "\n".join(lines), **found}
 
 
-def why(page: str) -> str:
-    """The first sentence of a page's *Why*; empty where it has none."""
-    match = re.search(r"\*Why\.\*\s+(.*?[.!?])(?=\s+[A-Z*`]|\s*$)", page.split("*Rejected.*")[0], re.DOTALL)
-    return re.sub(r"\s+", " ", match.group(1)) if match else ""
-
-
 def cli_page() -> str:
     """The help of every command, as the program prints it."""
     import click
 
-    from receipts.cli.group import group
+    from receipts.cli.group import all_commands, group
 
     def help_of(command: click.Command, name: str, parent: click.Context | None) -> Iterator[str]:
         context = click.Context(
@@ -186,4 +180,8 @@ def cli_page() -> str:
                 if found is not None:
                     yield from help_of(found, child, context)
 
-    return "\n".join([_made_from("receipts/cli/"), "", *help_of(group, "receipts", None)])
+    every = click.HelpFormatter(width=WIDTH)
+    all_commands(every)
+    first, *others = help_of(group, "receipts", None)
+    listed = f"# All commands\n\n```text\n{every.getvalue().strip()}\n```\n".replace("# All", "## All")
+    return "\n".join([_made_from("receipts/cli/"), "", first, listed, *others])

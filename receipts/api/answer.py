@@ -128,8 +128,10 @@ class Answer:
         return shown if isinstance(shown, str) else markdown(self.page(**views))
 
     def line(self) -> str:
-        """The answer in one line, of those that have one."""
-        raise NotImplementedError
+        """The first line of the page, whole."""
+        from receipts.publish.terminal import Terminal
+
+        return Terminal(100_000, None, colored=False).text(self.shown()).partition("\n")[0]
 
     def form(self, name: str, views: Mapping[str, Any] = MappingProxyType({})) -> str:
         """The answer as *json*, *markdown*, *html*, *csv* or *line*, with the last line's end."""
@@ -146,9 +148,7 @@ class Answer:
         if name == "csv":
             return csv_text(self.rows or (), self._columns)
         if name == "line":
-            from receipts.publish.terminal import clean
-
-            return f"{clean(self.line())}\n"
+            return f"{self.line()}\n"
         from receipts.publish.html import document
 
         return document(self.page(**shown))

@@ -148,10 +148,6 @@ class Comparison(Answer):
             beside["gate"] = {"require": name, "answer": gate.answer, "why": gate.why}
         return {**verdict_to_json(self.proved), **{name: value for name, value in beside.items() if value}}
 
-    def line(self) -> str:
-        """The answer in one line."""
-        return f"{self.verdict.label_a} → {self.verdict.label_b}: {self.verdict.last_line()}"
-
     def file(self, name: str) -> str | None:
         """The gate as a JUnit report. Raises UsageError where nothing is required."""
         from receipts.base.errors import UsageError

@@ -4,8 +4,8 @@
 packages: two of those names are live distributions that a training environment may well have installed. A wheel
 carries copies of them under `receipts/_bundled/`; a checkout (or an editable install) uses the originals.
 
-A ``receipts.toml`` adds to the built-in lanes, rules and report templates. It is read only where ``--config`` or
-``RECEIPTS_CONFIG`` names it: nothing is loaded from the current directory unasked.
+A ``receipts.toml`` adds to the built-in lanes, rules and report templates. ``--config`` or ``RECEIPTS_CONFIG`` names
+it; the command line otherwise takes the next one upward from the working folder that belongs to its user.
 
 A store records the actor of a submit, retraction, pin, decision, claim or purge. An actor is a record and not a
 proof: the database's roles decide what somebody may do. No setting names the actor.

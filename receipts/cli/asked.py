@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
@@ -26,9 +26,12 @@ from receipts.cli import output
 from receipts.cli.session import Session, from_stdin, is_file, several
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from receipts.api.answer import Answer
 
 MAX_LINES = 16 * 1024 * 1024  # bytes of a file of lines
+MAX_COMPLETIONS = 200
 ALSO = "also_"  # before the name of the option that adds to an argument
 
 
@@ -60,7 +63,15 @@ def _params(question: Question[..., Any], without: Collection[str] = ()) -> list
         if not how.flags and how.command:
             words = -1 if how.many and not how.words else 1
             needed = item.required and not spelled
-            params.append(click.Argument([item.name], required=needed, nargs=words, metavar=how.metavar))
+            params.append(
+                click.Argument(
+                    [item.name],
+                    required=needed,
+                    nargs=words,
+                    metavar=how.metavar,
+                    shell_complete=completing(item.name, how),
+                )
+            )
     params += [_option(name, how, None) for name, how in spelled.items()]
     for item in question.parameters:
         how = item.how
@@ -143,12 +154,49 @@ def _option(name: str, how: Param, default: Any, *, required: bool = False) -> c
         metavar=how.metavar,
         help=how.help or None,
         required=required,
+        shell_complete=completing(name, how),
     )
+
+
+def completing(name: str, how: Param) -> Callable[..., Any] | None:
+    """What completes a word of a parameter: ids and labels, metrics, rules or lanes; None leaves it to the shell."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            words = list(_completions(ctx.ensure_object(Session), name, how))
+        except Exception:  # a shell shows no error while somebody types
+            return []
+        items = [CompletionItem(word, help=text) for word, text in words if word.startswith(begun)][:MAX_COMPLETIONS]
+        return items or [CompletionItem(begun, type="file")] if how.kind.document else items
+
+    named = how.kind.document in ("receipt",) or name in ("metric", "code", "lane", "lanes")
+    return complete if named or (name == "name" and how.help == "A lane's name") else None
+
+
+def _completions(session: Session, name: str, how: Param) -> Iterator[tuple[str, str]]:
+    if how.kind.document:
+        from receipts.store import Filters
+
+        for item in session.store.find(Filters(limit=MAX_COMPLETIONS)):
+            yield item.id[:12], item.label or ""
+            if item.label:
+                yield item.label, item.id[:12]
+    elif name == "metric":
+        from receipts import metrics
+
+        yield from ((item.name, item.title) for item in metrics.METRICS.values())
+    elif name == "code":
+        yield from ((item.code, item.name) for item in session.rulebook.rules.rules)
+    else:
+        yield from ((item, "") for item in session.rulebook.lanes.names())
 
 
 def answered(question: Question[..., Any], session: Session, raw: dict[str, Any]) -> int:
     """Ask the question, of the store or of the server, and print the answer."""
     form = raw.pop("form")
+    session.progress.tick()
     session.as_json = raw.pop("as_json") or form == "json"
     places = {name: raw.pop(name) for name in question.files if name in raw}
     views = {name: raw.pop(name) for name in question.views if name in raw}
@@ -177,7 +225,8 @@ def read_values(
     """The words that were typed of every parameter, and what they are read as: of a file the receipt in it."""
     if question.spelled is not None:
         question.spelled.read(raw)
-    words = {item.name: _words(item, raw, needed=question.spelled is not None) for item in question.parameters}
+    needed = question.spelled is not None
+    words = {item.name: _words(item, session, raw, needed=needed) for item in question.parameters}
     given = {item.name: _read(item, words[item.name]) for item in question.parameters}
     documents = [item for item in question.parameters if item.how.kind.document]
     read = iter(_documents(session, [(item, one) for item in documents for one in _each(item, given)]))
@@ -200,14 +249,14 @@ def _stays(question: Question[..., Any], session: Session, given: Mapping[str, A
     )
 
 
-def _words(item: Parameter, raw: dict[str, Any], *, needed: bool) -> Any:
+def _words(item: Parameter, session: Session, raw: dict[str, Any], *, needed: bool) -> Any:
     """What was typed of a parameter; of one that takes many the words, in their order."""
     value, how = raw.get(item.name), item.how
     if not how.many:
         return item.default if value is None and not item.required else value
     words = [value] if isinstance(value, str) else list(value or ())
     if how.kind.split:
-        words = [part for word in words for part in several(word)]
+        words = [part for word in words for part in several(word, session)]
     words += raw.get(f"{ALSO}{item.name}", ())
     if item.required and not words and needed and not how.flags:
         raise click.MissingParameter(param_hint=f"'{item.name.upper()}'", param_type="argument")

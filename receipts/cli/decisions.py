@@ -107,26 +107,33 @@ def decide(session: Session, receipt: str, decision: str | None, reason: str | N
 
 
 @verb("retract")
-@click.argument("receipt", metavar="ID")
+@click.argument("receipt", metavar="ID|CONDITIONS")
 @click.option("--reason", required=True, help="The reason; shown wherever the receipt is quoted.")
 @click.option("--withdraw", is_flag=True, help="Withdraw its retraction: the receipt counts again.")
-def retract(session: Session, receipt: str, reason: str, withdraw: bool) -> Answer:
+@click.option("--yes", is_flag=True, help="Do not ask before more than one.")
+def retract(session: Session, receipt: str, reason: str, withdraw: bool, yes: bool) -> Answer:
     """Retract a receipt. It stays in the store with the reason, and comparisons no longer accept it.
 
     Examples:
       receipts retract 3f9c --reason "never ran: the log is of another job"
       receipts retract 3f9c --withdraw --reason "it did run: the log was the right one"
+      receipts retract 'submitted>=2026-03-08 actor=user:ana' --reason "the wrong folder"
 
-    To replace a receipt by a better one of the same launch, submit the better one with run.supersedes.
+    Conditions, as of receipts list, name several: those of one submit, for example. To replace a receipt by a better
+    one of the same launch, submit the better one with run.supersedes. See: receipts help which
     """
     store = session.store
-    stored = store.resolve(receipt)
-    if withdraw:
-        store.reinstate(stored, reason)
-        text = f"{stored[:12]} stands again: {reason}"
-        return Answer({"id": stored, "retracted": False, "reason": reason}, text)
-    store.retract(stored, reason)
-    return Answer({"id": stored, "retracted": True, "reason": reason}, f"retracted {stored[:12]}: {reason}")
+    several = any(sign in receipt for sign in "=<>")
+    ids = store.resolve_all(receipt) if several else [store.resolve(receipt)]
+    shown = f"{len(ids):,} receipts" if len(ids) > 1 else ids[0][:12]
+    if len(ids) > 1 and not yes and not _agreed(f"{'Reinstate' if withdraw else 'Retract'} {shown}?"):
+        return Answer([], code=1, notes=("nothing was changed",))
+    for number, item in enumerate(ids, 1):
+        (store.reinstate if withdraw else store.retract)(item, reason)
+        session.progress.at(number, len(ids))
+    data = [{"id": item, "retracted": not withdraw, "reason": reason} for item in ids]
+    text = f"{shown} {'stand' if len(ids) > 1 else 'stands'} again" if withdraw else f"retracted {shown}"
+    return Answer(data if several else data[0], f"{text}: {reason}")
 
 
 @verb("purge")
@@ -144,7 +151,7 @@ def purge(session: Session, receipt: str, reason: str, yes: bool) -> Answer:
 
     store = session.store
     stored = store.resolve(receipt)
-    if not yes and not _agreed(stored):
+    if not yes and not _agreed(f"Erase {stored[:12]} and every verdict on it? There is no way back."):
         return Answer({"id": stored, "purged": False}, code=1, notes=("nothing was erased",))
     files = listed_digests(store.parsed(stored))
     store.purge(stored, reason)
@@ -154,8 +161,8 @@ def purge(session: Session, receipt: str, reason: str, yes: bool) -> Answer:
     return Answer(data, f"purged {stored[:12]}: {reason}", notes=(note,))
 
 
-def _agreed(receipt: str) -> bool:
+def _agreed(asked: str) -> bool:
     try:
-        return click.confirm(f"Erase {receipt[:12]} and every verdict on it? There is no way back.", err=True)
+        return click.confirm(asked, err=True)
     except click.Abort:
-        raise UsageError("nobody answered and nothing was erased; add --yes where nobody can") from None
+        raise UsageError("nobody answered and nothing was changed; add --yes where nobody can") from None

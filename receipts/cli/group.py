@@ -14,7 +14,18 @@ import click
 from receipts.base.errors import ReceiptsError
 from receipts.base.plugins import plugins
 
-# The kernel's: section of --help → name → (module of this package, one line). Plugins add theirs.
+# What --help shows, of those that are there: the rest is under `receipts help all`.
+_FIRST = ("record", "submit", "compare", "report", "show", "list", "why", "claim", "ingest", "serve")
+# Words behind a verb that are a verb of their own, too: one question has one verb, and its old names go on.
+_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("audit", "verify"): ("verify",),
+    ("audit", "evidence"): ("evidence",),
+    ("audit", "schema"): ("db", "check"),
+    ("fit", "preflight"): ("preflight",),
+    ("fit", "ceiling"): ("ceiling",),
+    ("watch", "incident"): ("incident",),
+}
+# The kernel's: section of `help all` → name → (module of this package, one line). Plugins add theirs.
 _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Make and store receipts": {
         "ingest": ("ingest", "Make a receipt from the logs, profiles and reports of one run."),
@@ -34,8 +45,8 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "repro": ("questions.receipts", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {
-        "preflight": ("questions.capacity", "Say whether a plan is known to work, and what to try if not."),
         "fit": ("questions.capacity", "Estimate a launch's memory on the chip that uses most."),
+        "preflight": ("questions.capacity", "Say whether a plan is known to work, and what to try if not."),
         "ceiling": ("questions.capacity", "Show the largest shapes that a lane sustained."),
     },
     "Watch": {},
@@ -58,15 +69,17 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "purge": ("decisions", "Erase a receipt for good, for example one that holds a secret."),
         "revalidate": ("revalidate", "Judge stored receipts again under the current rules."),
         "flush": ("submit", "Store documents that were kept while the store was away or full."),
+        "audit": ("audit", "Verify every row against its digests and seals."),
         "verify": ("questions.check", "Read the evidence of receipts again."),
         "evidence": ("audit", "List, get or collect the files of evidence that the store keeps."),
-        "audit": ("audit", "Verify every row against its digests and seals."),
         "backup": ("db", "Write the whole store to one file."),
         "restore": ("db", "Make a store from a backup."),
         "db": ("db", "Upgrade, check or reindex the store, or print its roles."),
     },
     "Shell": {
-        "completion": ("completion", "Print shell completion for bash, zsh or fish."),
+        "help": ("help", "Show every command, or which one withdraws what."),
+        "open": ("help", "Show a page in the browser: the store, a receipt or a comparison."),
+        "completion": ("help", "Print shell completion for bash, zsh or fish."),
     },
 }
 
@@ -135,12 +148,18 @@ class Commands(click.Group):
         return command(next(item for item in known if isinstance(item, Question) and item.name == cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one list a section, all with a first column of one width."""
-        size = max(map(len, commands()))
-        for title, entries in sections().items():
-            if entries:
-                with formatter.section(title):
-                    formatter.write_dl([(name.ljust(size), entry.help) for name, entry in entries.items()])
+        """Write the commands of every day, and how to see the others."""
+        known = commands()
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, known[name].help) for name in _FIRST if name in known])
+        with formatter.section("More"):
+            formatter.write_dl(
+                [
+                    ("receipts help all", f"All {len(known)} commands, by what they are for."),
+                    ("receipts help which", "Which one when: retract, purge, drop or supersede."),
+                    ("receipts COMMAND -h", "What a command takes, with examples."),
+                ]
+            )
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -153,14 +172,23 @@ class Commands(click.Group):
 
             close = difflib.get_close_matches(args[0], commands(), n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
-            ctx.fail(f"There is no command {args[0]!r}.{hint} See: receipts --help")
+            ctx.fail(f"There is no command {args[0]!r}.{hint} See: receipts help all")
+
+
+def all_commands(formatter: click.HelpFormatter) -> None:
+    """Write one list a section, all with a first column of one width; a verb of another's question below that one."""
+    under = {words[0]: f"{verb} {word}" for (verb, word), words in _WORDS.items() if len(words) == 1}
+    size = max(len(under.get(name, name)) for name in commands())
+    for title, entries in sections().items():
+        if entries:
+            with formatter.section(title):
+                formatter.write_dl([(under.get(name, name).ljust(size), one.help) for name, one in entries.items()])
 
 
 EPILOG = """\b
 Examples:
   receipts submit run.json
-  receipts compare 3f9c 81aa
-  receipts compare before.json after.json --metric step_seconds
+  receipts compare before.json after.json
   receipts report weekly --out report
 
 Exit codes: 0 yes, 1 no, 2 wrong call or input, 3 undecided, 4 the store failed."""
@@ -178,7 +206,10 @@ Exit codes: 0 yes, 1 no, 2 wrong call or input, 3 undecided, 4 the store failed.
     help="Store: a file, a sqlite:/// or postgresql+psycopg:// URL, or the https:// URL of a server.",
 )
 @click.option(
-    "--config", metavar="FILE", envvar="RECEIPTS_CONFIG", help="A receipts.toml that adds lanes, rules and templates."
+    "--config",
+    metavar="FILE",
+    envvar="RECEIPTS_CONFIG",
+    help="A receipts.toml with lanes, rules and a store; without it the next one upward from here.",
 )
 @click.option(
     "--version",
@@ -203,7 +234,7 @@ GLOBAL = ("--store", "--config")
 
 
 def global_first(words: Sequence[str]) -> list[str]:
-    """The words with ``--store`` and ``--config`` in front: people write them after the command as well."""
+    """The words with ``--store`` and ``--config`` in front, wherever they stood, and one verb for two of `_WORDS`."""
     first: list[str] = []
     rest: list[str] = []
     waiting = iter(words)
@@ -216,7 +247,8 @@ def global_first(words: Sequence[str]) -> list[str]:
             first.append(word)
         else:
             rest.append(word)
-    return first + rest
+    named = _WORDS.get((rest[0], rest[1])) if len(rest) > 1 and not os.path.exists(rest[1]) else None
+    return first + ([*named, *rest[2:]] if named is not None else rest)
 
 
 def run(words: Sequence[str]) -> int:

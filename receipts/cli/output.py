@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from typing import Any
 
@@ -61,9 +62,23 @@ class Progress:
         self._begins = time.monotonic() + PATIENCE
         self._shown = 0.0
         self._on = sys.stderr.isatty()
+        self._ended = threading.Event()
 
     def __repr__(self) -> str:
         return f"Progress({self._total})"
+
+    def tick(self) -> Progress:
+        """Count the seconds from the second one on, until there is more to say or the answer comes."""
+        if self._on:
+            threading.Thread(target=self._tick, daemon=True).start()
+        return self
+
+    def _tick(self) -> None:
+        begun = time.monotonic()
+        while not self._ended.wait(0.5):
+            seconds = time.monotonic() - begun
+            if seconds >= 2 and time.monotonic() - self._shown > 2 and not self._ended.is_set():
+                self.text(f"{seconds:.0f} s")
 
     def of(self, total: int | None, *, answers: bool = False) -> Progress:
         """The same, of a known total; with ``answers`` the answer appears meanwhile."""
@@ -88,6 +103,7 @@ class Progress:
 
     def clear(self) -> None:
         """Take the line away, before anything else is written there."""
+        self._ended.set()
         if self._on and self._shown:
             sys.stderr.write("\r\x1b[K")
             self._shown = 0.0

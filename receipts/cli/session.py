@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import click
 from receipts.api.answer import Answer as Answer
 from receipts.api.question import texts
 from receipts.api.session import Session as Asking
-from receipts.base.errors import NoStore, UsageError
+from receipts.base.errors import NoStore, NotFound, UsageError
 from receipts.cli import output
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Session(Asking):
     def __init__(self, store: str | None = None, config: str | None = None, *, asks_store: bool = False) -> None:
         self._store = store
         self.floors = None
-        self._config = config
+        self._config = config if config is not None else config_upward()
         self.asks_store = asks_store  # named on the command line: then files are judged beside what it holds
         self.as_json = False  # the form of the answer
         self._opened: Store | None = None
@@ -67,7 +67,7 @@ class Session(Asking):
 
     @cached_property
     def config(self) -> Config:
-        """What the ``receipts.toml`` says that was named; the empty configuration where none was."""
+        """What the ``receipts.toml`` says that was named, or the next one upward from here; else nothing."""
         from receipts.base.environment import read_config
 
         return read_config(Path(self._config) if self._config else None)
@@ -191,6 +191,16 @@ class Session(Asking):
                 raise
             raise NoStore(f"{error}\n{words}: no such file here, so read as the name of a stored receipt") from None
 
+    def is_label(self, word: str) -> bool:
+        """Whether the store has a receipt of this label."""
+        if self.server is not None:
+            return bool(self.server.get("/v1/receipts", [("where", f"label={word}"), ("limit", "1")]).data)
+        store = self.known
+        try:
+            return store is not None and bool(store.resolve_all(f"label={word}"))
+        except NotFound:
+            return False
+
     def submit(self, documents: Iterable[Item]) -> Iterator[Submission]:
         """Submit documents to the store, or to the server: see `receipts.workflows.submit.submit`."""
         from receipts.workflows.submit import submit
@@ -210,17 +220,51 @@ class Session(Asking):
         return outcome
 
 
+CONFIG = "receipts.toml"
+
+
+def config_upward() -> str | None:
+    """The next ``receipts.toml`` upward from the working folder: the team's, beside its code.
+
+    It may name rules, which are code: a file that belongs to another user, or that anybody may write, is passed by.
+    """
+    try:
+        place = os.getcwd()
+    except OSError:
+        return None
+    while True:
+        file = os.path.join(place, CONFIG)
+        with suppress(OSError):
+            state = os.stat(file)
+            if state.st_uid == os.getuid() and not state.st_mode & 0o002:
+                return file
+        above = os.path.dirname(place)
+        if above == place:
+            return None
+        place = above
+
+
 def is_file(word: str) -> bool:
     """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""
     # os.path and not Path: it answers False where no file can have such a name.
     return word == "-" or os.path.exists(word) or word.endswith(".json") or "/" in word
 
 
-def several(word: str) -> tuple[str, ...]:
-    """``3f9c,81aa`` is two receipts; the name of a file may hold a comma, and is one."""
-    if is_file(word) or word.startswith("label="):
+def several(word: str, session: Session | None = None) -> tuple[str, ...]:
+    """The words of one side: ``3f9c,81aa`` and ``a-1.json,a-2.json`` are two, ``a-*.json`` is each of its files.
+
+    The name of a file or a label of the store may hold a comma, and is one.
+    """
+    if word == "-" or os.path.exists(word) or word.startswith("label="):
         return (word,)
-    return tuple(part.strip() for part in word.split(",") if part.strip()) or (word,)
+    if any(sign in word for sign in "*?[") and ("/" in word or word.endswith(".json")):
+        from glob import glob
+
+        return tuple(sorted(glob(word))) or (word,)
+    parts = tuple(part.strip() for part in word.split(",") if part.strip())
+    if len(parts) < 2 or (session is not None and session.is_label(word)):
+        return (word,)
+    return parts
 
 
 def from_stdin() -> Document:

@@ -268,13 +268,17 @@ def submit(
     many = len(files) > MANY or any(is_many(word) for word in files)
     tally = SubmitSum()
     rows: list[dict[str, Any]] = []
-    progress = session.progress.of(_total(files), answers=not (quiet or session.as_json or many))
+    total = _total(files)
+    progress = session.progress.of(total, answers=not (quiet or session.as_json or many))
+    if not quiet and (folders := [word for word in files if os.path.isdir(word)]):
+        number = f"{total:,}" if total is not None else "all"
+        output.note(f"reading {number} .json and .jsonl files of {', '.join(folders)} and the folders in it")
     amending = bool(evidence or settings) or supersede is not None
     signers, opened = _signers(session, files, sign, signed=signed, amending=amending)
     whole = _amended(session, files, evidence, settings, supersede, quiet or session.as_json) if amending else []
     ready = [item.document for item in whole] or opened
     source = iter(ready) if amending or signed else documents(files, sys.stdin.buffer)
-    server = session.server
+    server, stopped = session.server, ""
     with spooling(session, source, rows, keeps=not (sign or signed)) as kept:
         store = session.opened(create=True) if server is None else None
         if supersede is not None and store is not None:
@@ -309,7 +313,7 @@ def submit(
             kept.items.settle()
             tally.add(item)
             progress.at(tally.seen)
-            if item.error is not None:
+            if item.error is not None and (not many or tally.refused <= SHOWN):
                 progress.clear()
                 output.refuse(item.error)
             for note in item.notes if not quiet else ():
@@ -318,13 +322,24 @@ def submit(
                 rows.append(_submission_data(item))
             elif item.submitted is not None and not quiet and not many and tally.seen <= MANY:
                 output.show(outcome(item, alone=not several))
+            if many and tally.refused >= MANY and tally.refused > tally.seen - tally.refused:
+                stopped = f"stopped after {tally.seen:,}: most of them are no receipts"
+                break
         progress.clear()
         # A stream is known to be many only when it has been read.
         many = many or tally.seen > MANY
         if tally.new.total() > 1 and store is not None:
             store.seal()
-    total = Page("Submit", (tally.sentence(),)) if (many or tally.seen > 1) and not quiet else None
-    return Answer(rows, total, kept.code or exit_code(tally.outcomes.values(), wanted))
+    notes = [f"{count:,} × {kind}" for kind, count in tally.kinds.most_common(SHOWN) if many and tally.refused > SHOWN]
+    notes += [f"{stopped}; name those that are, such as {files[0].rstrip('/')}/*/run.json"] if stopped else []
+    if many and store is not None and tally.span is not None and tally.new.total() > 1:
+        some = next(item.submitted.id for item in tally.outcomes.values() if item.submitted is not None)
+        actor = store.entries([some])[0].actor
+        first, last = (at.isoformat() for at in tally.span)
+        these = f"submitted>={first} submitted<={last} actor={actor}"
+        notes.append(f"to withdraw them all: receipts retract '{these}' --reason …")
+    shown = Page("Submit", (tally.sentence(),)) if (many or tally.seen > 1) and not quiet else None
+    return Answer(rows, shown, kept.code or exit_code(tally.outcomes.values(), wanted), () if quiet else tuple(notes))
 
 
 def _signers(

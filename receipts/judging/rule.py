@@ -289,6 +289,16 @@ class Rule:
     page: str = ""
     path: Path | None = None
 
+    @property
+    def why(self) -> str:
+        """The first sentence of the page's *Why*; empty where it has none."""
+        import re  # a list of rules alone needs it
+
+        match = re.search(
+            r"\*Why\.\*\s+(.*?[.!?])(?=\s+[A-Z*`]|\s*$)", self.page.partition("*Rejected.*")[0], re.DOTALL
+        )
+        return " ".join(match.group(1).split()) if match else ""
+
     def missing(self, case: Case) -> tuple[str, ...]:
         """Needs that neither the receipt nor a witness of it states, and that exist for its lane."""
         wanted = self.needs(case) if callable(self.needs) else self.needs

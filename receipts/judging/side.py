@@ -72,7 +72,8 @@ def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: La
 def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageError:
     return UsageError(
         f"side {side.upper()} mixes configurations: {head.name} and {other.name} differ in "
-        f"{', '.join(apart.axes)}; a side holds launches of one configuration"
+        f"{', '.join(apart.axes)}; a side holds launches of one configuration. Name a group as one word: "
+        "'a-*.json' 'b-*.json' in quotes, or 'label=a*' 'label=b*'"
     )
 
 

@@ -208,11 +208,11 @@ def get(name: str) -> Metric:
 
 
 def effect_word(metric: Metric, kind: str) -> str:
-    """An effect's kind in a word that fits the metric: memory grows, it is not slow."""
+    """An effect's kind in a word that fits the metric: memory is lower or higher, and not slow."""
     if metric.summary in ("step", "rate"):
         return kind
     lower = metric.better == "lower"
-    return {"faster": "less" if lower else "more", "slower": "more" if lower else "less"}.get(kind, kind)
+    return {"faster": "lower" if lower else "higher", "slower": "higher" if lower else "lower"}.get(kind, kind)
 
 
 def shown(metric: Metric, value: float, more: int = 0) -> str:

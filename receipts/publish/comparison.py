@@ -85,7 +85,7 @@ def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
 
 
 def _word(result: MetricResult) -> str:
-    """Faster or slower of a rate; a time is shorter or longer; all else is more or less."""
+    """Faster or slower of a rate; a time is shorter or longer; all else is higher or lower."""
     metric = metrics.get(result.metric)
     if metric.summary == "step":
         return "shorter" if (result.ratio or 1.0) < 1.0 else "longer"

@@ -1,4 +1,4 @@
-"""The page of a receipt's neighbors: a table for each axis, the best first, then what is refused."""
+"""The page of a receipt's neighbors: a table for each axis, the best first, then what is rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _sections(near: Neighbourhood) -> Iterator[Section]:
     texts = (
         f"{item.axis} {_moved(item)}: {item.entry.name} ({item.entry.id[:12]}): {item.reason}" for item in near.refused
     )
-    yield Section("refused", "Refused", points=lines_of(texts))
+    yield Section("refused", "Rejected", points=lines_of(texts))
 
 
 def _remarks(axis: str, items: Sequence[JudgedNeighbour], more: Sequence[str]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _nothing(near: Neighbourhood, axis: str | None) -> str:
     """Why there is none, and what to do next."""
     where = f"in {axis} alone" if axis is not None else "in one axis alone"
     if near.refused:
-        return f"Every launch that differs {where} is refused; receipts compare says what would settle it."
+        return f"Every launch that differs {where} is rejected; receipts compare says what would settle it."
     if near.unstated:
         shown = ", ".join(near.unstated[:SHOWN_UNSTATED])
         rest = len(near.unstated) - SHOWN_UNSTATED

@@ -6,12 +6,15 @@ document, and what came of all together, with why some are invalid.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.axes.inputs import leaf as last_part
+from receipts.base.errors import InputError
 from receipts.judging.findings import Grouped, grouped, reason
 from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import offenses
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 
 say = words("receipt")
+_NUMBER: Final = re.compile(r"\d+")
 
 
 def offense(errors: Sequence[Sequence[Finding]]) -> Iterator[str]:
@@ -138,6 +142,8 @@ class SubmitSum:
     reasons: Counter[str] = field(default_factory=Counter)
     lacking: Counter[str] = field(default_factory=Counter)
     outcomes: dict[str, Submission] = field(default_factory=dict)  # one of each kind: what an exit code asks for
+    kinds: Counter[str] = field(default_factory=Counter)  # what was wrong first with a document that was refused
+    span: tuple[datetime, datetime] | None = None  # when the store took in the first and the last that is new
     _examples: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -149,8 +155,12 @@ class SubmitSum:
         """Count one document."""
         if item.submitted is None:
             self.refused += 1
+            first = item.error.problems[0] if isinstance(item.error, InputError) and item.error.problems else item.error
+            self.kinds[_NUMBER.sub("…", str(first).partition("\n")[0])] += 1
         elif item.submitted.new:
             self.new[item.submitted.status] += 1
+            at = item.submitted.at
+            self.span = (min(at, self.span[0]), max(at, self.span[1])) if self.span else (at, at)
             if item.verdict is not None:
                 self._explain(item.verdict)
         else:

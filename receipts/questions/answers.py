@@ -110,7 +110,9 @@ def _workload(parsed: Parsed) -> str:
     length = stated.get("batch.sequence_length")
     known = described(stated)
     parts = (known.family or "family not stated", known.model, known.name)
-    return " · ".join([f"{length:,} tokens" if length else f"sequence {NOT_STATED}", *filter(None, parts)])
+    return " · ".join(
+        [f"{length:,} tokens" if length else f"sequence {NOT_STATED}", *dict.fromkeys(filter(None, parts))]
+    )
 
 
 def _path(case: Case, verdict: ReceiptVerdict) -> AnsweredQuestion:

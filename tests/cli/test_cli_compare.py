@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ import rule_cases
 from command_line import HOSTILE, Shell
 from receipts.store import open_store
 
+CPU = Path(__file__).parents[2] / "examples" / "cpu"
 LEAKS = {"\x1b", "\u202e", "\x07", "\x9b"}
 
 
@@ -33,7 +36,8 @@ def test_two_files_need_no_store(pair: Shell) -> None:
 def test_every_form_ends_with_the_same_verdict(pair: Shell) -> None:
     verdict = pair("compare", "base.json", "cand.json").lines[-1]
     line = pair("compare", "base.json", "cand.json", "--format", "line")
-    assert line.lines == [f"base → cand: {verdict}"]
+    whole = " ".join(pair("compare", "base.json", "cand.json").out.partition("\nA  ")[0].split())
+    assert " ".join(line.out.split()) == whole  # the first line of the page, without its breaks
     assert verdict in pair("compare", "base.json", "cand.json", "--format", "markdown").lines[-1]
     data = pair("compare", "base.json", "cand.json", "--json").json
     assert verdict.startswith(f"{data['status']}: comparable {data['comparable']} · path {data['path']}")
@@ -301,3 +305,26 @@ def test_launches_of_either_configuration_that_were_not_given_are_counted(shell:
     # The worst against the best of one configuration, where neither side is given its replicates.
     twins = shell("compare", "slow0,slow1", "slow2")
     assert "not asked for: A 1 of other labels" in " ".join(twins.out.split())
+
+
+def test_a_label_with_a_comma_needs_no_prefix_and_conditions_name_a_side(shell: Shell) -> None:
+    shell.store("base, first", numerics__learning_rate=0.002)
+    shell.store("cand", numerics__learning_rate=0.001)
+    one = shell("compare", "base, first", "cand", "--json").json
+    assert one == shell("compare", "label=base, first", "cand", "--json").json
+    two = shell("compare", "base, first", "label=cand numerics.learning_rate=0.001", "--json").json
+    assert (two["a"], two["b"]) == (one["a"], one["b"])
+    assert "no receipt meets" in shell("compare", "base, first", "label=cand numerics.learning_rate=7").err
+    ids = shell.made["base, first"][:12], shell.made["cand"][:12]
+    assert "mixes configurations" in shell("compare", ",".join(ids), "cand").err
+
+
+def test_groups_of_files_are_named_in_quotes(shell: Shell) -> None:
+    for kind, side in (("math", "a"), ("flash", "b")):
+        for number in (1, 2):
+            shutil.copyfile(CPU / f"attention-{kind}-{number}.json", shell.folder / f"{side}-{number}.json")
+    data = shell("compare", "a-*.json", "b-1.json,b-2.json", "--json").json
+    assert (len(data["a"]), len(data["b"])) == (2, 2)
+    mixed = shell("compare", "a-1.json", "a-2.json", "b-1.json", "b-2.json")
+    assert mixed.code == 2
+    assert "'a-*.json' 'b-*.json' in quotes" in mixed.err

@@ -32,7 +32,7 @@ def test_every_command_helps_with_examples_that_name_it(shell: Shell, words: tup
     assert all(len(line) <= 100 for line in said.lines)
 
 
-_WITHOUT_JSON = ("db", "import", "report", "completion", "init", "serve", "mcp", "attest")
+_WITHOUT_JSON = ("db", "import", "report", "completion", "init", "serve", "mcp", "attest", "help", "open")
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,36 @@ def test_every_command_speaks_json(shell: Shell, name: str) -> None:
 
 def test_help_of_the_program_names_every_command_with_one_line(shell: Shell) -> None:
     said = shell("--help")
-    assert all(f"  {name} " in said.out for name in commands())
     assert "Exit codes" in said.out
+    assert "receipts help all" in said.out
+    listed = shell("help", "all").out
+    assert all(f" {name} " in listed for name in commands())
+    first = said.out.partition("Commands:")[2].partition("More:")[0].strip().splitlines()
+    assert len(first) <= 10
+    assert all(line.split()[0] in commands() for line in first if line.startswith("  "))
+
+
+@pytest.mark.parametrize(
+    ("words", "old"),
+    [
+        (("audit", "verify"), ("verify",)),
+        (("audit", "evidence", "list"), ("evidence", "list")),
+        (("audit", "schema"), ("db", "check")),
+        (("fit", "preflight"), ("preflight",)),
+        (("fit", "ceiling"), ("ceiling",)),
+        (("watch", "incident", "list"), ("incident", "list")),
+    ],
+)
+def test_a_merged_verb_keeps_its_old_name(shell: Shell, words: tuple[str, ...], old: tuple[str, ...]) -> None:
+    new, before = shell(*words, "--help"), shell(*old, "--help")
+    assert new.code == 0
+    assert new.out == before.out
+
+
+def test_which_command_withdraws_what_is_one_table(shell: Shell) -> None:
+    out = shell("help", "which").out
+    assert all(f"receipts {verb}" in " ".join(out.split()) for verb in ("retract", "purge", "decide", "submit"))
+    assert shell("help", "compare").out == shell("compare", "--help").out
 
 
 def test_version_is_one_line(shell: Shell) -> None:

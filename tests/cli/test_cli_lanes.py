@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from command_line import Shell
 
 
@@ -22,3 +24,15 @@ def test_a_mistyped_lane_is_answered_with_those_near_it(shell: Shell) -> None:
     said = shell("lanes", "nvidia-megatrom")
     assert said.code == 2
     assert "did you mean nvidia-megatron" in said.err
+
+
+def test_a_configuration_is_found_upward_unless_anybody_may_write_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shell.folder / "receipts.toml").write_text('store = "team.sqlite"\nnonsense = 1\n', encoding="utf-8")
+    (shell.folder / "src" / "deep").mkdir(parents=True)
+    monkeypatch.chdir(shell.folder / "src" / "deep")
+    read = shell("lanes")
+    assert (read.code, "no such key: nonsense" in read.err) == (2, True)
+    (shell.folder / "receipts.toml").chmod(0o666)
+    assert shell("lanes").code == 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from command_line import Shell
 
 
@@ -78,3 +81,30 @@ def test_several_end_with_their_sum_and_why_one_is_invalid(shell: Shell) -> None
     assert line.startswith("3 stored: 1 valid, 1 invalid (R")
     assert line.endswith(", 1 open (missing depth of the model (R109)); next: receipts list --next")
     assert shell("submit", *paths).lines[-1] == "3 were stored before"
+
+
+def test_a_folder_says_what_it_reads_and_is_withdrawn_as_one(shell: Shell) -> None:
+    shell.store("before")
+    (shell.folder / "runs").mkdir()
+    for name in ("one", "two"):
+        Path(shell.write(name)).rename(shell.folder / "runs" / f"{name}.json")
+    stored = shell("submit", "runs")
+    assert "reading 2 .json and .jsonl files of runs" in stored.err
+    command = re.search(r"receipts retract '(.*)' --reason", stored.err)
+    assert command is not None
+    withdrawn = shell("retract", command[1], "--reason", "the wrong folder", "--yes")
+    assert withdrawn.out == "retracted 2 receipts: the wrong folder\n"
+    assert [row["label"] for row in shell("list", "--json").json] == ["before"]
+    assert shell("retract", command[1], "--withdraw", "--reason", "the right one", "--yes").code == 0
+    assert len(shell("list", "--json").json) == 3
+
+
+def test_a_folder_of_other_documents_is_left_after_many_and_its_errors_are_counted_by_kind(shell: Shell) -> None:
+    (shell.folder / "other").mkdir()
+    for number in range(250):
+        (shell.folder / "other" / f"{number}.json").write_text('{"a": 1}', encoding="utf-8")
+    stored = shell("submit", "other")
+    assert stored.code == 2
+    assert len(stored.err.splitlines()) < 60
+    assert "100 × schema_version: it is missing" in stored.err
+    assert "stopped after 100: most of them are no receipts" in stored.err

@@ -47,7 +47,7 @@ def test_an_accepted_pair_says_how_much_faster_and_what_changed(shell: Shell) ->
 def test_a_pair_with_two_changes_names_them_and_the_bridge(shell: Shell) -> None:
     ids = [shell.store("base"), shell.store("cand", numerics__learning_rate=0.001, numerics__optimizer="lion")]
     line = _first(shell, *ids)
-    assert line.startswith("REJECTED 2 settings changed, 1 may: ")
+    assert line.startswith("REJECTED 2 settings changed; only 1 may: ")
     assert "learning_rate 0.0003→0.001" in line
     assert line.endswith(f"next: receipts bridge {ids[0][:12]} {ids[1][:12]}")
 

@@ -93,7 +93,7 @@ def test_the_page_of_a_refused_comparison_names_no_effect_and_explains_its_rules
     text = run(place, tmp_path / "out", "compare", "label=local base", "label=long")["report.md"]
     assert "rejected: comparable no" in text
     (headline,) = [line for line in text.splitlines() if "REJECTED" in line]
-    assert "2 settings changed, 1 may: global" in headline.replace("\\_", "_")
+    assert "2 settings changed; only 1 may: global" in headline.replace("\\_", "_")
     assert "%" not in headline
     assert "| refused |" in text
     assert "| faster |" not in text

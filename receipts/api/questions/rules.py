@@ -49,12 +49,12 @@ def rules(session: Session, code: Code = None) -> Answer:
         taints = ", ".join(item.taints) or "nothing"
         about = f"level {item.level.value} · on a {item.subject} · speaks to {item.question.value} · taints {taints}"
         return Answer(data, f"{item.page}\n\n{about}", rows=listed)
-    rows = (
-        (item.code, item.name, item.level.value, item.subject, item.question.value, ", ".join(item.taints) or "-")
-        for item in chosen
+    rows = ((item.code, item.level.value, item.name, item.why) for item in chosen)
+    note = (
+        f"{len(chosen)} rules, digest {rules.digest[:12]}; E rejects, I leaves a question open, W warns; "
+        "receipts rules CODE prints a page"
     )
-    note = f"{len(chosen)} rules, digest {rules.digest[:12]}; receipts rules CODE prints a page"
-    table = table_of("", "code | name | level | on | question | taints", rows)
+    table = table_of("", "code | level | name | why", rows)
     return Answer(data, table, notes=(note,), rows=listed)
 
 

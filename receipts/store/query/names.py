@@ -1,4 +1,4 @@
-"""From what people type to receipts: an id, its beginning, a label, ``label=glob*``, a launch, or ``@pin``."""
+"""From what people type to receipts: an id, its beginning, a label, ``label=glob*``, conditions, a launch, ``@pin``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.base.errors import NotFound, near
 from receipts.store.entries import standing
+from receipts.store.query.conditions import condition
+from receipts.store.query.lists import Filters, find
 from receipts.store.query.terms import begins_with, pattern_prefix
 from receipts.store.sql import engine_of
 from receipts.store.tables import pins, placements, purges, receipts
 
 _HEX: Final = re.compile(r"^[0-9a-f]{4,64}$")
+_CONDITION: Final = re.compile(r"[A-Za-z][\w.*-]*(?:!=|<=|>=|=|<|>).")
 MAX_SHOWN: Final = 5
 NEWEST: Final = 1000  # launches among whose labels a mistyped one is looked for
 
@@ -29,6 +32,8 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
     """
     if text.startswith("@"):
         return [_pinned(connection, text[1:])]
+    if (conditions := _conditions(text)) and not _called(connection, receipts.c.label == text):
+        return _meeting(connection, text, conditions)
     if text.startswith("label="):
         return _labelled(connection, text, text.removeprefix("label="))
     by_name = _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
@@ -102,6 +107,31 @@ def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
     if ids:
         return ids
     raise NotFound(f"no receipt has {text}; see: receipts list")
+
+
+def _conditions(text: str) -> list[str]:
+    """The conditions of ``label=x batch.micro_batch=1``; a word without a sign belongs to the value before it.
+
+    Empty where there is but one: a label, and ``label=…``, is looked up as it is.
+    """
+    conditions: list[str] = []
+    for part in text.split():
+        if _CONDITION.match(part):
+            conditions.append(part)
+        elif conditions:
+            conditions[-1] += f" {part}"
+        else:
+            return []
+    return conditions if len(conditions) > 1 or not text.startswith("label=") else []
+
+
+def _meeting(connection: Connection, text: str, conditions: Sequence[str]) -> list[str]:
+    """Receipts that meet every condition, as `list` finds them: those that stand, or all where none does."""
+    wanted = tuple(map(condition, conditions))
+    for superseded in (False, True):
+        if ids := [item.id for item in find(connection, Filters(wanted, superseded))]:
+            return ids
+    raise NotFound(f"no receipt meets {text!r}; see: receipts list {' '.join(map(repr, conditions))}")
 
 
 def _called(

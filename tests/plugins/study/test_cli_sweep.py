@@ -26,7 +26,7 @@ def test_a_cell_two_axes_away_is_refused_with_the_reason(grid: Shell, monkeypatc
     assert "refused" in line
     cell = line.split()[0]
     assert f"  {cell}: 3 axes: numerics.buffer_dtype, numerics.learning_rate, numerics.schedule" in said.lines
-    assert said.lines[0].startswith("2 cells against cell 0: 1 refused")
+    assert said.lines[0].startswith("2 cells against cell 0: 1 rejected")
 
 
 def test_links_are_cells_one_axis_apart(grid: Shell) -> None:
