@@ -95,7 +95,7 @@ def test_the_page_of_a_refused_comparison_names_no_effect_and_explains_its_rules
     (headline,) = [line for line in text.splitlines() if "REJECTED" in line]
     assert "2 settings changed; only 1 may: global" in headline.replace("\\_", "_")
     assert "%" not in headline
-    assert "| refused |" in text
+    assert "| rejected |" in text
     assert "| faster |" not in text
     why = text[text.index("## Why it is rejected") : text.index("## Findings")]
     assert len(re.findall(r"\[C101 many_axes\]\(#rule-C101\)", why.replace("\\_", "_"))) == 1

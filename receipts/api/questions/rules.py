@@ -75,7 +75,7 @@ def lanes(session: Session, name: Name = None) -> Answer:
     lanes = session.rulebook.lanes
     chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
     rows = ((item.name, str(item.version), ", ".join(item.accelerators) or "any", item.title) for item in chosen)
-    listed = table_of("", "lane | version | !accelerators ^1 | title…", rows)
+    listed = table_of("", "lane | version ^1 | !accelerators ^2 | title", rows)
 
     def data() -> list[dict[str, Any]]:
         return [asdict(item) for item in chosen]
@@ -149,4 +149,4 @@ def _shown(matching: Sequence[Leaf]) -> Page | Table:
     for leaf in matching:
         counts = (leaf.axis or "").replace("path.intended.", "path.")
         rows.append((leaf.path, leaf.role.value, "itself" if counts == leaf.path else counts or "-", leaf.description))
-    return table_of("", "leaf | role | axis ^1 | what it is", rows)
+    return table_of("", "leaf | role ^2 | axis ^1 | what it is", rows)
