@@ -37,7 +37,7 @@ from receipts.ingest.leaves import place
 from receipts.ingest.measurement import state_steps
 from receipts.ingest.memory import state_memory
 from receipts.ingest.missing import missing
-from receipts.ingest.path import state_intent, state_path
+from receipts.ingest.path import intend_framework, state_intent, state_path
 from receipts.ingest.resolve import readings, resolve
 from receipts.ingest.warmup import state_compile
 from receipts.receipt import VERSION
@@ -169,6 +169,7 @@ def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options)
     state_compile(draft, files, steps is not None)
     state_ending(draft, files, steps)
     state_memory(draft, files, steps)
+    intend_framework(draft, files)
     state_identity(draft, files, options)
     state_intent(draft, files, named, options.lanes)
 

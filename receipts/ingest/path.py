@@ -170,7 +170,6 @@ def state_intent(
     """
     own = next((item for item in lanes if item.name == draft.get("run.lane")), lane)
     follows = {axis for item in own.couplings for axis in item.then} if own is not None else set[str]()
-    _intended_framework(draft, files)
     _intended_attention(draft)
     if "path.gemm" in follows:
         _intended_gemm(draft)
@@ -196,7 +195,8 @@ def _put_intended(draft: ReceiptDraft, path: str, value: Any, why: str, where: W
     draft.fill(path, value, where, INTENT, why)
 
 
-def _intended_framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+def intend_framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """State the framework whose configuration a file holds: a launch that failed before a step shows no more."""
     configured = {
         host: Where(file.name)
         for file, reading in readings(files)

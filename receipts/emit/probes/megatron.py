@@ -87,6 +87,8 @@ class MegatronArguments:
         """An argument as the kind that the vocabulary gives it; None where it says nothing."""
         if self.name(name) is None:
             return None
+        if entry["kind"] == "choice":
+            return entry["values"].get(str(self.arguments[name]))
         kinds: dict[str, Callable[[str], Any]] = {
             "count": self.whole,
             "switch": self.flag,
