@@ -64,7 +64,7 @@ class Facts:
     as a share. ``day`` is the spread of a lane from day to day. ``history_a`` and ``history_b`` are the metric's values
     of stored launches of either configuration that were not asked for. ``now`` is when the receipts are judged. By the
     id of a receipt, ``at_once`` holds the earlier ones that started on its host at its instant, and ``resumed`` the one
-    that it says it resumed. ``varied`` are the axis leaves, by context, of which launches under it were seen with two
+    that it says it resumed, and ``replaced`` the earlier ones of its launch, where it replaces any. ``varied`` are the axis leaves, by context, of which launches under it were seen with two
     values. ``kept`` are the digests of the files that the store keeps, of those that the receipts list, and ``grade``
     is what the caller asks of every receipt. ``strangers`` are the ids of witnesses that another actor submitted than
     the launch that they name. ``asked`` tells a store that knows of no shape from no store.
@@ -87,6 +87,7 @@ class Facts:
     now: datetime | None = field(default=None, compare=False)
     at_once: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
     resumed: Mapping[str, Parsed] = field(default_factory=dict)
+    replaced: Mapping[str, tuple[Parsed, ...]] = field(default_factory=dict)
     varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
@@ -106,13 +107,15 @@ class Facts:
         """What documents say of each other without a store: one may supersede another of its launch, or witness it."""
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
+        replaced: dict[str, tuple[Parsed, ...]] = {}
         for item in every:
             supersession = item.receipt.run.supersedes
             for other in every if supersession else ():
                 own = other.id != item.id and other.receipt.run.launch == item.receipt.run.launch
                 if supersession and own and supersession.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, supersession.reason)
-        return cls(superseded=superseded, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
+                    replaced[item.id] = (*replaced.get(item.id, ()), other)
+        return cls(superseded=superseded, replaced=replaced, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
 
     def beside(self, receipts: Iterable[Parsed]) -> Facts:
         """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""

@@ -17,12 +17,13 @@ from collections.abc import Collection, Iterable, Iterator
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
+from receipts import metrics
 from receipts.axes.lane import Grade
 from receipts.judging.verdict import Finding, Level, Question, Status, path_answer, undecided
 from receipts.metrics.launch import Launch
 from receipts.metrics.registry import Metric, Taint
 from receipts.receipt.document import UNFAILED
-from receipts.receipt.parse import intact
+from receipts.receipt.parse import intact, listed_digests
 from receipts.receipt.route import WITNESSED
 
 if TYPE_CHECKING:
@@ -47,8 +48,35 @@ def wanted_grade(parsed: Parsed, lane: Lane) -> Grade:
     return lane.grade if run.outcome in UNFAILED and run.provenance == "measured" and not old else "typed"
 
 
-def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) -> Graded:
-    """The grade of a receipt; ``seen`` is it with what its witnesses lend, ``kept`` the digests that a store keeps."""
+_MEASURED_LEAVES: Final = ("measurement.", "memory.", "compile.compile_seconds")
+# What later evidence shows better, and what a source printed beside its numbers.
+_BESIDE: Final = tuple(f"measurement.{name}" for name in ("step_flags", "path_counters", "stated", "health"))
+
+
+def renumbered(own: Parsed, earlier: Collection[Parsed], kept: Collection[str] = ()) -> str:
+    """A measured number that an earlier receipt of a launch had otherwise, with both; empty where none did.
+
+    What is added changes no number. The parts of further ranks do, and files that a store keeps may be read again.
+    """
+    recorded, listed = own.receipt.run.recorded, listed_digests(own)
+    for other in earlier:
+        before = other.receipt.run.recorded
+        if recorded is not None and before is not None and recorded.by == before.by:
+            ranks = (set(item.journals or ()) for item in (recorded, before))
+            more = recorded.by == "merge" and next(ranks) > next(ranks)
+            if more or (recorded.by == "ingest" and listed and listed <= set(kept)):
+                continue
+        for path, value in other.stated.items():
+            if path.startswith(_MEASURED_LEAVES) and not path.startswith(_BESIDE) and own.stated.get(path) != value:
+                return f"{path} of {other.id[:12]}, which it replaces"
+    return ""
+
+
+def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = (), replaced: str = "") -> Graded:
+    """The grade of a receipt; ``seen`` is it with what its witnesses lend, ``kept`` the digests that a store keeps.
+
+    ``replaced`` names a number that an earlier receipt of the launch had otherwise.
+    """
     run = own.receipt.run
     if run.provenance != "measured":
         return Graded("typed", f"its numbers are {run.provenance}")
@@ -57,6 +85,8 @@ def graded(own: Parsed, seen: Parsed, lane: Lane, kept: Collection[str] = ()) ->
         return Graded("typed", "no program says that it wrote it")
     if not state:
         return Graded("typed", "it was edited after its program wrote it")
+    if replaced:
+        return Graded("typed", f"it changes {replaced}")
     missing = [name for name in lane.witness if _witnessed(seen, name) is None]
     if missing:
         return Graded("recorded", f"nothing shows {', '.join(missing)}")
@@ -93,6 +123,20 @@ def _witnessed(parsed: Parsed, name: str) -> object:
     # From the model: an empty map of fallbacks is a statement, and has no leaf of its own.
     path = parsed.receipt.path
     return getattr(path.witnessed, name, None) if path is not None and path.witnessed is not None else None
+
+
+KEPT_STEPS: Final = ("steps", "unsteady")  # where a rate comes from that somebody's steps give
+
+
+def sustained(launch: Launch) -> bool:
+    """Whether a launch sustained its shape: measured training that ended well, and whose steps were kept.
+
+    A template that somebody filled in, and a job that says ok, sustained nothing. Nor does what an offense spoils,
+    which `unspoilt` tells. In SQL: `receipts.store.entries.sustained_rows`; a test holds that they agree.
+    """
+    run = launch.parsed.receipt.run
+    ended_well = run.outcome == "ok" and run.kind == "training" and run.provenance == "measured"
+    return ended_well and launch.shown(metrics.get("tokens_per_second")).source in KEPT_STEPS
 
 
 _FROM_STEPS: Final = (Taint.RATE, Taint.MFU)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from receipts.axes import Difference
 from receipts.axes.lane import Grade, Lane
 from receipts.judging.facts import UNKNOWN_STANDING, Facts, ShapeStanding
-from receipts.judging.grade import Graded, graded
+from receipts.judging.grade import Graded, graded, renumbered
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
 from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
@@ -81,7 +81,14 @@ class Case:
     def graded(self) -> Graded:
         """What the receipt's word rests on, and why no more."""
         kept = self.facts.kept if self.facts is not None else ()
-        return graded(self.launch.parsed, self.parsed, self.lane, kept)
+        return graded(self.launch.parsed, self.parsed, self.lane, kept, self.renumbered)
+
+    @cached_property
+    def renumbered(self) -> str:
+        """A measured number that an earlier receipt of this launch had otherwise, with both; empty where none did."""
+        known = self.facts.replaced if self.facts is not None else {}
+        kept = self.facts.kept if self.facts is not None else ()
+        return renumbered(self.launch.parsed, known.get(self.launch.parsed.id, ()), kept)
 
     @property
     def witnessed(self) -> Parsed | None:

@@ -122,9 +122,22 @@ class Launch:
         return {str(flag): steps for flag, steps in (measurement.step_flags or {}).items()} if measurement else {}
 
     @cached_property
+    def unshown(self) -> Mapping[str, Sequence[int]]:
+        """Slow steps by the flag that says they were something else, where nothing shows it."""
+        if not any(self.flagged.values()):
+            return {}
+        from receipts.metrics.flags import unshown  # most receipts flag their warm-up alone
+
+        return unshown(self.parsed, self.durations, self.flagged)
+
+    @cached_property
     def excluded(self) -> frozenset[int]:
-        """Positions that never enter the steady segment: flagged steps, and those outside a stated window."""
+        """Positions that never enter the steady segment: flagged steps, and those outside a stated window.
+
+        What a flag alone says of slow steps leaves none out.
+        """
         positions = {index for flag in NOT_STEADY for index in self.flagged.get(flag, ())}
+        positions.difference_update(*self.unshown.values())
         measurement = self.parsed.receipt.measurement
         window = measurement.window if measurement else None
         if window is not None:

@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, literal,
 
 from receipts import metrics
 from receipts.base.errors import InputError, NotFound, Problem
+from receipts.judging.grade import KEPT_STEPS
 from receipts.judging.verdict import ReceiptVerdict, undecided, undecided_by
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
@@ -41,6 +42,18 @@ def _texts(kind: Taint) -> list[ColumnElement[str]]:
 def unspoiled_rows(kind: Taint, row: Any = receipts) -> ColumnElement[bool]:
     """Whether a launch is no invalid one for this kind of metric."""
     return and_(row.c.tainted.in_(_texts(kind)), row.c.path_answer != literal("left"))
+
+
+def sustained_rows(row: Any = receipts) -> ColumnElement[bool]:
+    """Whether a launch sustained its shape, and stands: `sustained` of what no offense spoils."""
+    return and_(
+        row.c.kind == literal("training"),
+        row.c.outcome == literal("ok"),
+        row.c.provenance == literal("measured"),
+        row.c.rate_source.in_([literal(name) for name in KEPT_STEPS]),
+        unspoiled_rows(Taint.RATE, row),
+        standing(row),
+    )
 
 
 def valid_rows(kind: Taint) -> ColumnElement[bool]:

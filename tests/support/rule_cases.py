@@ -2,7 +2,7 @@
 
 A case states ``set`` (dotted path → value, over the base) and ``drop`` (paths that are taken out). ``steps`` makes a
 list of durations, so that no case has to spell out three hundred of them. ``facts.witnesses`` and ``facts.witnessed``
-are receipts in the same words, over the case's base.
+are receipts in the same words, over the case's base; so is ``facts.replaced``, earlier ones of the launch.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def parsed(tree: Mapping[str, Any], source: str = "case.json") -> Parsed:
 
 
 def facts_of(
-    table: Mapping[str, Any] | None, ids: Mapping[str, str] | None = None, base_name: str = "cpu"
+    table: Mapping[str, Any] | None, ids: Mapping[str, str] | None = None, base_name: str = "cpu", own_id: str = ""
 ) -> Facts | None:
     """Facts from a table; ``superseded`` may name ``a`` and ``b`` for the ids of the two sides."""
     if table is None:
@@ -216,6 +216,7 @@ def facts_of(
         name: tuple(parsed(build(item, base_name), f"{name}.json") for item in values.pop(name, []))
         for name in ("witnesses", "witnessed")
     }
+    earlier = tuple(parsed(build(item, base_name), "earlier.json") for item in values.pop("replaced", []))
     shapes = tuple(
         ReachedShape(**{name: row.get(name) for name in ReachedShape._fields}) for row in values.pop("shapes", [])
     )
@@ -224,7 +225,8 @@ def facts_of(
     failures = tuple(EarlierFailure(**{"phase": None, "class_": None, **row}) for row in values.pop("failures", []))
     if "day" in values:
         values["day"] = Sigma(*values["day"])
-    return Facts(superseded=superseded, shapes=shapes, failures=failures, **kin, **values)
+    own = {"replaced": {own_id: earlier}} if earlier else {}
+    return Facts(superseded=superseded, shapes=shapes, failures=failures, **kin, **own, **values)
 
 
 def judge_tree(
@@ -251,8 +253,9 @@ def findings(case: RuleCase, rule: Rule) -> tuple[Finding, ...]:
     if rule.subject == "claim":
         return tuple(item for item in judge_claim(case.table).findings if item.code == rule.code)
     if rule.subject == "receipt":
-        facts = facts_of(case.table.get("facts"), base_name=case.table.get("base", "cpu"))
-        return judge_tree(build(case.table), only(rule), facts)
+        tree = build(case.table)
+        facts = facts_of(case.table.get("facts"), base_name=case.table.get("base", "cpu"), own_id=parsed(tree).id)
+        return judge_tree(tree, only(rule), facts)
     found = _compare(case.table)
     return tuple(item for item in found if item.code == rule.code and item.subject in ("a", "b", "pair"))
 

@@ -135,6 +135,7 @@ def _facts(given: Sequence[Parsed], witnesses: Sequence[Parsed], store: Store | 
             superseded={**among.superseded, **item.superseded},
             at_once={**among.at_once, **item.at_once},
             resumed={**among.resumed, **item.resumed},
+            replaced={**among.replaced, **item.replaced},
             witnesses=tuple({one.id: one for other in known for one in other.witnesses}.values()),
             sides={name: sides for other in known for name, sides in other.sides.items()},
         ).beside(every)

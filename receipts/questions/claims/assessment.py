@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from receipts import metrics
 from receipts.judging.bound import Bound
 from receipts.judging.effect import effect_is_open, noise_of
-from receipts.judging.facts import ceiling_grade as sustained
+from receipts.judging.facts import ceiling_grade
+from receipts.judging.grade import sustained
 from receipts.judging.verdict import Assessment, Comparison, Finding, Level, MetricResult, PathAnswer, Question
 from receipts.metrics import Launch, Metric
 from receipts.metrics.registry import MetricReading
@@ -218,18 +219,18 @@ def of_ceiling(
 
     *Validated*: by three launches, on two days or two hosts. *Repeated*: by two launches. *Single*: by one.
     """
-    good = [launch for launch in launches if _sustained(launch)]
+    good = [launch for launch in launches if sustained(launch)]
     shapes = {(launch.settings.shape, *(launch.stated.get(path) for path in _SHAPE)) for launch in launches}
     if len(shapes) > 1:
         return Assessment("open", "the launches ran at different shapes; a ceiling is one shape")
     offense = next((item for item in about if item.level is Level.ERROR and item.taints), None)
     if not good or offense is not None:
-        reason = f"{offense.code} {offense.at}: {offense.found}" if offense else launches[0].stated["run.outcome"]
+        reason = f"{offense.code} {offense.at}: {offense.found}" if offense else _unsustained(launches[0])
         return Assessment("fails", f"no launch sustained it: {reason}", grade="none")
     runs = [launch.parsed.receipt.run for launch in good]
     days = {run.started.date() for run in runs}
     hosts = {run.host for run in runs if run.host is not None}
-    grade = sustained(len(good), len(days), len(hosts)).replace("peak", "single")
+    grade = ceiling_grade(len(good), len(days), len(hosts)).replace("peak", "single")
     why = f"{grade}: {len(good)} launch{'es' if len(good) > 1 else ''}, {len(days)} days, {len(hosts)} hosts"
     if claim.bound is not None:
         value = of_value(claim, good, about, path, facts)
@@ -243,9 +244,9 @@ def of_ceiling(
     return Assessment("holds", why, grade=grade)
 
 
-def _sustained(launch: Launch) -> bool:
-    run = launch.parsed.receipt.run
-    return run.outcome == "ok" and run.kind == "training" and run.provenance == "measured" and bool(launch.durations)
+def _unsustained(launch: Launch) -> str:
+    outcome = str(launch.stated["run.outcome"])
+    return "no step of it was kept" if outcome == "ok" else outcome
 
 
 def of_misfit(launches: Sequence[Launch], facts: Facts | None) -> Assessment:

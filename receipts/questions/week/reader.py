@@ -310,7 +310,7 @@ class ReportReader:
         self.judged += 1
         launch = self.launch(row)
         known = self.store.query.facts([launch.parsed])
-        facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed)
+        facts = replace(self.facts_of(row), at_once=known.at_once, resumed=known.resumed, replaced=known.replaced)
         if self._reuse:
             verdict = judge_receipt(launch.parsed, launch.lane, self.rulebook.rules, facts, launch)
             return without_asking(verdict, self.rulebook.rules)

@@ -1,7 +1,7 @@
 """What rules may know of the other receipts in the store, fetched for them as values.
 
-Receipts related to one are its witnesses, those that it witnesses, the launch that it resumed, launches that started
-on its host at its instant, and earlier failures of its signature.
+Receipts related to one are its witnesses, those that it witnesses, the launch that it resumed, those of its launch that
+it replaces, launches that started on its host at its instant, and earlier failures of its signature.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from receipts.store.sql import Lookup, engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import axis_values, documents, placements, receipts, supersessions
 
-Relation = Literal["witnesses", "failures", "resumed", "at_once"]
+Relation = Literal["witnesses", "failures", "resumed", "replaced", "at_once"]
 # Related documents that are read for one receipt, the newest: each is parsed.
 MAX_RELATED: Final = 20
 _OWN: Final = receipts.alias("own")
@@ -75,6 +75,10 @@ WITNESSES: Final = _related_documents(receipts.c.witness_for.in_((bindparam("id"
 WITNESSED: Final = _related_documents(
     or_(receipts.c.id == bindparam("target"), and_(receipts.c.launch == bindparam("target"), standing()))
 )
+REPLACED: Final = _related_documents(
+    receipts.c.launch == bindparam("launch"),
+    receipts.c.seq < func.coalesce(_own_column(_OWN.c.seq), 2**62),
+)
 AT_ONCE: Final = _related_documents(
     receipts.c.started == bindparam("started"),
     receipts.c.host == bindparam("host"),
@@ -97,6 +101,8 @@ def related_questions(item: Parsed, settings: LaunchSettings) -> Iterator[tuple[
         yield "witnesses", (WITNESSED, {"id": item.id, "target": safe(run.witness_for)})
     if run.resumed_from is not None:
         yield "resumed", (WITNESSED, {"id": item.id, "target": safe(run.resumed_from)})
+    if run.supersedes is not None:
+        yield "replaced", (REPLACED, names)
     if exact_start(item):
         yield "at_once", (AT_ONCE, {**names, "started": run.started, "host": safe(run.host)})
     failures = ask_earlier_failures(item, settings)
@@ -211,6 +217,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
     resumed = {item.id: _parsed(rows[0]) for item in group if (rows := known.get((item.id, "resumed")))}
+    replaced = {item.id: tuple(map(_parsed, rows)) for item in group if (rows := known.get((item.id, "replaced")))}
     at_once = {
         item.id: (*known_facts.at_once.get(item.id, ()), *map(_parsed, known.get((item.id, "at_once"), ())))
         for item in group
@@ -221,6 +228,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
         witnesses=tuple(witnesses.values()),
         witnessed=tuple(witnessed.values()),
         resumed={**known_facts.resumed, **resumed},
+        replaced={**known_facts.replaced, **replaced},
         at_once=at_once,
         strangers=frozenset(strangers),
         sides=sides,

@@ -19,7 +19,6 @@ from receipts.axes.shape import ShapeKey
 from receipts.axes.signature import Signature, unstated
 from receipts.judging.facts import EarlierFailure, ReachedShape
 from receipts.metrics import Launch
-from receipts.metrics.registry import Taint
 from receipts.receipt import Parsed
 from receipts.store import entries
 from receipts.store.entries import cut, entry_of, safe, select_entries, standing
@@ -63,7 +62,7 @@ def reached_shapes(
 ) -> list[ShapeOutcomes]:
     """Every shape that measured training of a lane sustained, or ran out of memory at; withdrawn receipts are left out.
 
-    What is no sample of the rate was no good launch, and its failure is a failure all the same. ``since`` and
+    What is no sample of the rate, or kept no steps, was no good launch, and its failure is a failure all the same. ``since`` and
     ``until`` bound when launches started, the latter left out.
     """
     keys = [receipts.c[name] for name in (*_KEY, "accelerator", *SIZE, "outcome")]
@@ -80,10 +79,9 @@ def reached_shapes(
         .where(
             receipts.c.lane == cut(safe(lane)),
             receipts.c.kind == "training",
-            receipts.c.outcome.in_(["ok", "oom"]),
             receipts.c.provenance == "measured",
             receipts.c.geometry.is_not(None),
-            entries.unspoiled_rows(Taint.RATE) | (receipts.c.outcome == "oom"),
+            entries.sustained_rows() | (receipts.c.outcome == "oom"),
             standing(),
         )
         .group_by(*keys)
@@ -107,13 +105,8 @@ def of_kind(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
 
 
 def counted(row: Any = receipts) -> tuple[ColumnElement[bool], ...]:
-    """Those of a kind that show what a shape can: measured, a sample of the rate, and standing."""
-    return (
-        *of_kind(row),
-        row.c.provenance == literal("measured"),
-        entries.unspoiled_rows(Taint.RATE, row),
-        standing(row),
-    )
+    """Those of a kind that sustained their shape."""
+    return (*of_kind(row), entries.sustained_rows(row))
 
 
 def given(lane: str, key: ShapeKey) -> dict[str, Any]:
@@ -182,7 +175,12 @@ def _outcome(*names: str) -> ColumnElement[bool]:
 _OF_ITS_OWN: Final = or_(receipts.c.failure_class.is_(None), receipts.c.failure_class != literal("foreign_process"))
 _SAME: Final = signatures.c.signature == bindparam("signature")
 _BASE: Final = signatures.c.base == bindparam("base")
-_WORKED: Final = _look(_SAME, signatures.c.outcome == literal("ok"))
+# A launch worked that sustained its shape; what is quoted says so itself.
+_GOOD: Final = (
+    signatures.c.outcome == literal("ok"),
+    or_(entries.sustained_rows(), receipts.c.provenance == literal("quoted")),
+)
+_WORKED: Final = _look(_SAME, *_GOOD)
 _FAILED: Final = _look(_SAME, _outcome(*FAILED), _OF_ITS_OWN)
 
 
@@ -204,7 +202,7 @@ _SMALLER: Final = _look(
 _RAN_OUT: Final = _look(_BASE, signatures.c.outcome == literal("oom"), _OF_ITS_OWN)
 _LARGER: Final = _look(
     _BASE,
-    signatures.c.outcome == literal("ok"),
+    *_GOOD,
     signatures.c.micro_batch >= bindparam("micro_batch"),
     signatures.c.sequence_length >= bindparam("sequence_length"),
     order=(signatures.c.micro_batch, signatures.c.sequence_length),

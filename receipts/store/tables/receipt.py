@@ -280,7 +280,7 @@ Index(
         for name in (
             *("lane", "kind", "outcome", "geometry", "layout", "chips", "sequence_length", "micro_batch", "depth"),
             *("provenance", "tainted", "accelerator", "global_batch", "path_answer", "started", "tokens_per_second"),
-            *("step_seconds", "mfu", "peak_bytes", "id"),
+            *("step_seconds", "mfu", "peak_bytes", "rate_source", "id"),
         )
     ),
 )
