@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from datetime import datetime, timedelta
 
-from benchmarks.hacks.launches import GOODPUT, STEPS, WALLS, Tree, check, edited, launch, shown, times
+from benchmarks.hacks.launches import GOODPUT, STEPS, WALLS, Answer, Tree, check, edited, launch, shown, times
 from benchmarks.hacks.suite import Hack
 
 FASTER = {STEPS: times(0.5), WALLS: times(0.5)}
 FLAGS = "measurement.step_flags"
 
 
-def _slowed(flag: str | None, every: int = 2, **changes: Any) -> Tree:
+def _slowed(flag: str | None, every: int = 2) -> Tree:
     """A launch of which every other step took three times as long, which a flag says was something else."""
     tree = launch()
     slow = range(11, 300, every)
@@ -20,12 +19,10 @@ def _slowed(flag: str | None, every: int = 2, **changes: Any) -> Tree:
     longer = sum(steps) - sum(tree["measurement"]["step_durations_seconds"])
     tree = edited(tree, {STEPS: steps, WALLS: [step + 0.002 for step in steps], f"{GOODPUT}.step_seconds": sum(steps)})
     tree["run"]["finished"] = _later(tree["run"]["finished"], longer)
-    return edited(tree, ({f"{FLAGS}.{flag}": list(slow)} if flag else {}) | changes)
+    return edited(tree, {f"{FLAGS}.{flag}": list(slow)} if flag else {})
 
 
 def _later(moment: str, seconds: float) -> str:
-    from datetime import datetime, timedelta
-
     return (datetime.fromisoformat(moment) + timedelta(seconds=seconds)).isoformat()
 
 
@@ -44,7 +41,8 @@ def _window_only() -> Tree:
     return edited(launch(), {STEPS: lambda steps: [*steps[:10], *(step / 2 for step in steps[10:])]})
 
 
-_check = partial(partial, check)
+def _rate(tree: Tree, claimed: float) -> Answer:
+    return shown(tree, "tokens_per_second", claimed)
 
 
 HACKS = (
@@ -70,11 +68,11 @@ HACKS = (
     Hack("clock", "a baseline slowed by two", "B is 99 % faster",
          lambda: check(edited(launch(), {STEPS: times(1.5), WALLS: times(1.5)})), lambda: check(launch(seconds=1.2))),
     Hack("clock", "every other step is three times as long, and flagged warm-up", "5,120 tokens/s of 2,560",
-         lambda: shown(_slowed("warmup"), "tokens_per_second", 5107.0), lambda: shown(_slowed(None), "tokens_per_second", 2559.0)),
+         lambda: _rate(_slowed("warmup"), 5107.0), lambda: _rate(_slowed(None), 2559.0)),
     Hack("clock", "slow steps flagged as checkpoints that no span shows", "5,120 tokens/s of 2,560",
-         lambda: shown(_slowed("checkpoint"), "tokens_per_second", 5107.0), lambda: shown(_evaluated(), "tokens_per_second", 5107.0)),
+         lambda: _rate(_slowed("checkpoint"), 5107.0), lambda: _rate(_evaluated(), 5107.0)),
     Hack("clock", "slow steps flagged as profiled, without a profile", "5,120 tokens/s of 2,560",
-         lambda: shown(_slowed("profile"), "tokens_per_second", 5107.0), lambda: shown(_evaluated(), "tokens_per_second", 5107.0)),
+         lambda: _rate(_slowed("profile"), 5107.0), lambda: _rate(_evaluated(), 5107.0)),
     Hack("clock", "slow steps flagged as waits for data", "5,120 tokens/s of 2,560",
-         lambda: shown(_slowed("data"), "tokens_per_second", 5107.0), lambda: shown(_evaluated(), "tokens_per_second", 5107.0)),
+         lambda: _rate(_slowed("data"), 5107.0), lambda: _rate(_evaluated(), 5107.0)),
 )  # fmt: skip

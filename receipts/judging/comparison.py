@@ -193,6 +193,7 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         witnesses=_witnesses((*a.cases, *b.cases)),
         lost=(*a.lost, *b.lost),
         pooled=request.pooled,
+        left_out=request.left_out,
         grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
     )
 

@@ -208,6 +208,22 @@ def time_outside_steps(launch: Launch) -> tuple[float, float] | None:
     return max(0.0, rest - START_UP_SECONDS) / whole, rest / whole
 
 
+UNLIKE: Final = 0.01  # chance of equal launches to lie so far apart
+
+
+def apart_from(others: Sequence[float], own: Iterable[float | None]) -> str:
+    """How far other launches of a configuration lie from some, where that is beyond their spread; else empty."""
+    from receipts.base.units import signed_percent
+    from receipts.stats.log_ratio import welch
+
+    logs = [math.log(value) for value in own if value]
+    if min(len(logs), len(others)) < 2:
+        return ""
+    estimate = welch(logs, [math.log(value) for value in others])
+    unlike = 2.0 * min(estimate.above(0.0), estimate.below(0.0)) < UNLIKE
+    return signed_percent(math.expm1(estimate.log_ratio)) if unlike else ""
+
+
 class _Steps(NamedTuple):
     """Logs of a side's geometric means: typical step, seconds that a step costs, tokens a step."""
 

@@ -115,7 +115,9 @@ class Facts:
                 if supersession and own and supersession.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, supersession.reason)
                     replaced[item.id] = (*replaced.get(item.id, ()), other)
-        return cls(superseded=superseded, replaced=replaced, at_once=_at_once(every), resumed=_resumed(every)).beside(every)
+        return cls(superseded=superseded, replaced=replaced, at_once=_at_once(every), resumed=_resumed(every)).beside(
+            every
+        )
 
     def beside(self, receipts: Iterable[Parsed]) -> Facts:
         """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""

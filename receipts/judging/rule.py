@@ -19,7 +19,7 @@ from receipts.axes import Difference
 from receipts.axes.lane import Grade, Lane
 from receipts.judging.facts import UNKNOWN_STANDING, Facts, ShapeStanding
 from receipts.judging.grade import Graded, graded, renumbered
-from receipts.judging.verdict import Assessment, Comparison, Finding, Level, Lost, Question
+from receipts.judging.verdict import Assessment, Comparison, Finding, LeftOut, Level, Lost, Question
 from receipts.judging.witness import BorrowedLeaves, lend, names
 from receipts.metrics import Launch, Metric
 from receipts.metrics.registry import Taint
@@ -155,6 +155,7 @@ class PairCase:
     uncounted: Mapping[str, str] = field(default_factory=dict)
     witnesses: tuple[str, ...] = ()
     pooled: bool = False  # all sessions of both sides count, as somebody asked
+    left_out: tuple[LeftOut, ...] = ()  # stored launches that were not asked for
     effects: dict[str, Effect] = field(default_factory=dict, compare=False, repr=False)  # by the names of metrics
 
     @property

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts.axes.lane import Grade
 from receipts.metrics.registry import MetricReading, Taint
@@ -215,6 +215,9 @@ class Lost:
 
 
 ANOTHER_SESSION = "another session"  # why a launch does not count whose session has no launch of the other side
+
+
+OF_THIS_SESSION: Final = "of this session"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from receipts.axes.configuration import configuration
 from receipts.axes.difference import difference_under
 from receipts.axes.lane import Lane
 from receipts.axes.replicates import distinct_steps, replicates
-from receipts.judging.verdict import LeftOut
+from receipts.judging.verdict import OF_THIS_SESSION, LeftOut
 from receipts.judging.witness import as_requested
 from receipts.receipt import Parsed
 from receipts.receipt.document import UNFAILED
@@ -269,7 +269,7 @@ class _Sides:
             elif row.label not in self._labels[at]:
                 which = "of other labels"
             elif row.id in self._in_session:
-                which = "of this session"
+                which = OF_THIS_SESSION
             else:
                 which = "of other sessions"
             counts[which] = counts.get(which, 0) + 1

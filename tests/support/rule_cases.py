@@ -28,7 +28,7 @@ from receipts.judging.judge import judge_case
 from receipts.judging.judge import judge_claim as judge_prose
 from receipts.judging.rule import Case, Rule, StatementCase
 from receipts.judging.rulebook import Rulebook, RuleSet, builtin
-from receipts.judging.verdict import ClaimVerdict, Finding, Level, Lost
+from receipts.judging.verdict import ClaimVerdict, Finding, LeftOut, Level, Lost
 from receipts.metrics import Launch
 from receipts.questions.claims.judgment import ClaimEvidence, judge
 from receipts.receipt import Document, Parsed, parse
@@ -41,7 +41,7 @@ KINDS = ("rejected", "accepted", "unjudged")
 _KEYS = {
     *("says", "base", "lane", "set", "drop", "steps", "at", "level", "side", "facts", "a", "b", "metric", "study"),
     *("waive", "launches_a", "launches_b", "interleaved", "claim", "missing", "earlier", "lost", "statement"),
-    "left_out",
+    *("left_out", "not_asked"),
 }
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
@@ -308,6 +308,7 @@ def pair(table: Mapping[str, Any]) -> tuple[list[Parsed], list[Parsed], Request]
         waivers=table.get("waive", {}),
         study=table.get("study"),
         facts=facts_of(table.get("facts"), {"a": a[0].id, "b": b[0].id}, name),
+        left_out=tuple(LeftOut(**item) for item in table.get("not_asked", ())),
         lost=tuple(Lost(item["side"], "0" * 64, tuple(item["why"])) for item in table.get("left_out", ())),
     )
     return a, b, request

@@ -2,7 +2,8 @@
 
 *Why.* Where equal settings compile to different programs, some axis changed that neither receipt states.
 
-*Rejected.* No axis changed, and `compile.program_digest` differs.
+*Rejected.* As open: no axis changed, and `compile.program_digest` differs, as it does where a layer was frozen, a check
+compiled in, or a buffer donated. Two programs are no repeats of one configuration, however alike their numbers.
 
 *Accepted.* One axis changed and so did the program; or the digests agree.
 """
@@ -11,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Offense, PairCase, W, rule
+from receipts.judging.rule import COMPARABLE, I, Offense, PairCase, rule
 
 
-@rule("C114", "other_program", W, on="pair", question=NONE)
+@rule("C114", "other_program", I, on="pair", question=COMPARABLE)
 def other_program(pair: PairCase) -> Iterator[Offense]:
     """Programs that differ although no axis did."""
     a, b = pair.values("compile.program_digest")

@@ -14,16 +14,14 @@ another, that is larger than what the lane's days or the launches' own drift wou
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from receipts.base.units import signed_percent
-from receipts.judging.effect import OF_DAYS, effect_of_pair
+from receipts.judging.effect import OF_DAYS, apart_from, effect_of_pair
 from receipts.judging.rule import EFFECT, MFU, RATE, I, Offense, PairCase, Topic, W, rule
+from receipts.judging.verdict import OF_THIS_SESSION
 from receipts.metrics import Launch
 
-UNLIKE: Final = 0.01  # chance of equal launches to lie so far from their history
 IN_TURNS: Final = {"days": "other days: run both in turns", "order": "run both in turns: A, B, B, A"}
 
 
@@ -47,11 +45,16 @@ def _history(pair: PairCase) -> Iterator[Offense]:
     if pair.facts is None or pair.pooled or pair.metric is not pair.asked:
         return
     sides = (("A", pair.group_a, pair.facts.history_a), ("B", pair.group_b, pair.facts.history_b))
-    told = [text for letter, group, history in sides if (text := _apart(pair, letter, group, history))]
-    if told:
+    chosen = {item.side.upper() for item in pair.left_out if item.which == OF_THIS_SESSION}  # C127 judges those
+    unlike = [
+        text
+        for letter, group, history in sides
+        if letter not in chosen and (text := _apart(pair, letter, group, history))
+    ]
+    if unlike:
         yield Offense(
             at="run.started",
-            found="; ".join(told),
+            found="; ".join(unlike),
             expected="stored launches that agree with those of this session; they decide nothing",
             do="see: receipts history; what changed between the sessions?",
             level=W,
@@ -60,13 +63,5 @@ def _history(pair: PairCase) -> Iterator[Offense]:
 
 def _apart(pair: PairCase, letter: str, group: Sequence[Launch], history: Sequence[float]) -> str:
     """How far the stored launches of a side lie from those of this session, where that is beyond their spread."""
-    from receipts.stats.log_ratio import welch
-
-    own = [value for launch in group if (value := launch.read(pair.metric).value)]
-    if min(len(own), len(history)) < 2:
-        return ""
-    estimate = welch([math.log(value) for value in own], [math.log(value) for value in history])
-    if 2.0 * min(estimate.above(0.0), estimate.below(0.0)) >= UNLIKE:
-        return ""
-    apart = math.expm1(estimate.log_ratio)
-    return f"{len(history)} launches of {letter} of other sessions lie {signed_percent(apart)} from those of this one"
+    apart = apart_from(history, [launch.read(pair.metric).value for launch in group])
+    return apart and f"{len(history)} launches of {letter} of other sessions lie {apart} from those of this one"

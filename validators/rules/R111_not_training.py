@@ -4,8 +4,8 @@
 a gradient norm of zero was a record for two weeks.
 
 *Rejected.* Outcome `ok` with a loss that was not finite, a last gradient norm of 0, a last loss of 71 after 300 steps
-with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, or an exit code of 1. One of these is
-enough, whatever else is not stated.
+with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, an exit code of 1, or
+forward passes timed as steps. One of these is enough, whatever else is not stated.
 
 *Accepted.* A loss of 4.9 and a gradient norm of 1.1. A launch whose outcome says that it failed: it is kept as a
 failure, and no rate is read from it. A profile or microbenchmark, which need not learn. As W: a loss above guessing
@@ -28,6 +28,7 @@ EXIT, VOCABULARY, RATES = "run.exit_code", "model.vocabulary", "measurement.stat
 DO = "set the outcome to what happened, or mend the run: its rate is of steps that train nothing"
 MADE_UP = "where its tokens are random, state data.kind synthetic (--set, or Recorder.state): they teach nothing; else "
 NEEDED = (FINITE, LOSS, NORM_FINITE, NORM, EXIT, VOCABULARY)
+REGION = "measurement.region"
 STEPS, DURATIONS = "measurement.steps", "measurement.step_durations_seconds"
 LEARNT = 100  # optimizer steps after which a model that learns guesses better than at random
 # `20 warm-up`, `warm-up over 20 of the steps`, `warmup 2000`; a share (0.1, 3 %) is of a number that is not stated.
@@ -78,6 +79,8 @@ def signs(case: Case) -> Iterator[Offense]:
             "train for longer, or say no more than that it runs" if early else MADE_UP + DO,
             level=W if early else None,
         )
+    if case.get(REGION) == "forward":
+        yield Offense(REGION, "forward passes alone were timed", "steps: forward, backward and optimizer", DO)
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:
         yield Offense(RATES, "no tokens", "tokens", DO)
     if case.get(EXIT) not in (None, 0) and case.receipt.run.outcome == "ok":

@@ -1,0 +1,62 @@
+"""# C126 other_gradients
+
+*Why.* A launch with frozen layers, or with a loss that skips half of its tokens, reads the same data, starts at the
+same loss and is faster. Its gradients are others: they are what all the work of a step is for.
+
+*Rejected.* As open: first gradient norms of 2.31 and 0.4 of launches of one seed, although nothing changed that could
+move them. Of two seeds where they differ by more than a half.
+
+*Accepted.* First norms that agree within a tenth, or of two seeds within a half. The precision, the model, the batch,
+the loss or the code is the changed axis. A norm that one side alone states.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from receipts.judging.rule import COMPARABLE, MFU, RATE, I, Offense, PairCase, rule
+from receipts.metrics import Launch
+
+FIRST = "measurement.gradient_norm.first"
+SEEDS = ("numerics.seed", "data.order_seed")
+OF_ONE_SEED, OF_TWO = math.log(1.1), math.log(1.5)
+# What moves the first gradients, or the sums that their norm is made of.
+MOVES = (
+    *("pattern", "dimensions", "routing", "precision", "code", "data", "model.", "numerics.", "optimizer", "adapters"),
+    *(
+        "batch.global_batch",
+        "batch.sequence_length",
+        "features.",
+        "inputs.",
+        "patches",
+        "path.witnessed.gemm",
+        "wheels",
+    ),
+)
+
+
+@rule("C126", "other_gradients", I, on="pair", question=COMPARABLE, taints=(RATE, MFU))
+def other_gradients(pair: PairCase) -> Iterator[Offense]:
+    """First gradient norms that differ although nothing changed that moves them."""
+    if pair.metric.taint not in (RATE, MFU) or any(axis.startswith(MOVES) for axis in pair.difference.axes):
+        return
+    a, b = (_norms(group) for group in (pair.group_a, pair.group_b))
+    if not a or not b:
+        return
+    seeds = [{launch.stated.get(path) for launch in group for path in SEEDS} for group in (pair.group_a, pair.group_b)]
+    bound = OF_ONE_SEED if seeds[0] == seeds[1] else OF_TWO
+    if abs(fmean(a) - fmean(b)) > bound:
+        yield Offense(
+            at=FIRST,
+            found=f"{math.exp(fmean(a)):.4g} on A, {math.exp(fmean(b)):.4g} on B",
+            expected="gradients of one size: the same weights, data and loss",
+            do="see what each side trains: frozen parameters, a masked loss, another clip; state it as an axis",
+        )
+
+
+def _norms(group: Sequence[Launch]) -> list[float]:
+    """Logarithms of the first norms that are stated."""
+    stated = [launch.stated.get(FIRST) for launch in group]
+    return [math.log(norm) for norm in stated if norm and math.isfinite(norm) and norm > 0]
