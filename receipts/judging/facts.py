@@ -56,18 +56,19 @@ class ReachedShape(NamedTuple):
 class Facts:
     """What the caller fetched for the rules: values from a store, never a handle to one.
 
-    ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those
-    of the receipt's geometry and layout that launches of its lane sustained. ``failures`` are earlier failures of the
-    same signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
+    ``superseded`` maps a receipt's id to its successor (empty when retracted) and the reason. ``shapes`` are those of
+    the receipt's geometry and layout that launches of its lane sustained. ``failures`` are earlier failures of the same
+    signature. ``witnesses`` are receipts that stand and name one of the judged launches in ``run.witness_for``,
     ``witnessed`` those that one of the judged names there. ``exact_memory`` names the memory metrics on which the
     store's equal launches always agree, and ``chip_spread`` is how far one chip's live peak lies apart in two of them,
     as a share. ``day`` is the spread of a lane from day to day. ``history_a`` and ``history_b`` are the metric's values
     of stored launches of either configuration that were not asked for. ``now`` is when the receipts are judged. By the
     id of a receipt, ``at_once`` holds the earlier ones that started on its host at its instant, and ``resumed`` the one
-    that it says it resumed, and ``replaced`` the earlier ones of its launch, where it replaces any. ``varied`` are the axis leaves, by context, of which launches under it were seen with two
-    values. ``kept`` are the digests of the files that the store keeps, of those that the receipts list, and ``grade``
-    is what the caller asks of every receipt. ``strangers`` are the ids of witnesses that another actor submitted than
-    the launch that they name. ``asked`` tells a store that knows of no shape from no store.
+    that it says it resumed, and ``replaced`` the earlier ones of its launch, where it replaces any. ``varied`` are the
+    axis leaves, by context, of which launches under it were seen with two values. ``kept`` are the digests of the files
+    that the store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt.
+    ``strangers`` are the ids of witnesses that another actor submitted than the launch that they name. ``asked`` tells
+    a store that knows of no shape from no store.
     """
 
     superseded: Mapping[str, tuple[str, str]] = field(default_factory=dict)

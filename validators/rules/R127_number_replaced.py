@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 
-@rule("R127", "number_replaced", W, question=NONE, facts=True)
+@rule("R127", "number_replaced", W, question=NONE)
 def number_replaced(case: Case) -> Iterator[Offense]:
     """A measured number that an earlier receipt of the launch had otherwise."""
     if case.renumbered:

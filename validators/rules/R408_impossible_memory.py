@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import GIB
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule, runs_model
 from receipts.receipt.document import UNFAILED
 from receipts.receipt.dtypes import DTYPES, named
@@ -33,7 +34,7 @@ def impossible_memory(case: Case) -> Iterator[Offense]:
         if row.used and row.peak is not None and row.peak < LESS * row.used:
             yield Offense(
                 at=f"{CHIPS}[{at}].peak_bytes",
-                found=f"{row.peak / 2**30:.2f} GiB at the most on chip {row.chip}, and {row.used / 2**30:.2f} GiB in use",
+                found=f"{row.peak / GIB:.2f} GiB at the most on chip {row.chip}, and {row.used / GIB:.2f} GiB in use",
                 expected="a peak of at least what is in use",
                 do="read both of one allocator; where the peak was reset, read it before that",
                 level=I,
@@ -46,8 +47,8 @@ def impossible_memory(case: Case) -> Iterator[Offense]:
     if weights and whole and case.receipt.run.outcome in UNFAILED and sum(peaks.values()) < ALMOST * weights:
         yield Offense(
             at=CHIPS,
-            found=f"{sum(peaks.values()) / 2**30:.2f} GiB at the most over {len(peaks)} chips",
-            expected=f"at least {weights / 2**30:.2f} GiB, the weights in {case.get(TYPE)}",
+            found=f"{sum(peaks.values()) / GIB:.2f} GiB at the most over {len(peaks)} chips",
+            expected=f"at least {weights / GIB:.2f} GiB, the weights in {case.get(TYPE)}",
             do="check the units, and that each row is of a whole chip",
         )
 

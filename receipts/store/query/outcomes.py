@@ -62,8 +62,8 @@ def reached_shapes(
 ) -> list[ShapeOutcomes]:
     """Every shape that measured training of a lane sustained, or ran out of memory at; withdrawn receipts are left out.
 
-    What is no sample of the rate, or kept no steps, was no good launch, and its failure is a failure all the same. ``since`` and
-    ``until`` bound when launches started, the latter left out.
+    What is no sample of the rate, or kept no steps, was no good launch, and its failure is a failure all the same.
+    ``since`` and ``until`` bound when launches started, the latter left out.
     """
     keys = [receipts.c[name] for name in (*_KEY, "accelerator", *SIZE, "outcome")]
     keys += [receipts.c.failure_class, receipts.c.failure_phase]
