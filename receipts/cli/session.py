@@ -285,7 +285,9 @@ def parsed_file(word: str) -> Parsed:
 Function = Callable[..., Answer | int]
 
 
-def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Callable[[Function], click.Command]:
+def verb(
+    name: str, *, of: click.Group | None = None, json: bool = True, kind: type[click.Command] = click.Command
+) -> Callable[[Function], click.Command]:
     """Make a function a verb of the program, or one below the group ``of``; with ``json`` it takes ``--json``.
 
     Its docstring is its help: what it does, then its examples, and what is said below them. A verb that prints while it
@@ -300,7 +302,7 @@ def verb(name: str, *, of: click.Group | None = None, json: bool = True) -> Call
             answer = function(session, **arguments)
             return answer if isinstance(answer, int) else print_answer(session, answer)
 
-        command = (of or click).command(name, **texts(function))(call)
+        command = (of or click).command(name, cls=kind, **texts(function))(call)
         if json:
             command.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON."))
         return command

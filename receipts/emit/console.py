@@ -88,6 +88,8 @@ class Console:
 
     def written(self, record: RunRecord, path: str, open_facts: tuple[UnstatedFact, ...]) -> None:
         """What was written, what to do next, and what the lane asks for that nobody stated."""
+        if os.environ.get("RECEIPTS_SIGHT_REPORT"):
+            return  # `receipts record` says what became of it
         steps = f"{record.steps} steps, {record.outcome}"
         if record.place.world > 1:
             if record.place.rank == 0:

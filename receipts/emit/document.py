@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 
-from receipts.emit import journal, secrets
+from receipts.emit import clock, journal, secrets
 from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, contract
 from receipts.emit.facts import CALLER, RECORDER
 
@@ -35,6 +35,7 @@ _ARGUMENTS = frozenset(
     f"run.{name}"
     for name in ("lane", "kind", "label", "context", "tags", "site", "witness_for", "resumed_from", "start_step")
 )
+SHORTEST_FOR_TICKS = 20.0  # seconds: a tick is a hundredth of one, at both ends
 UNWRITTEN = "0" * 64  # where the digest of a document will be
 _WIDE = 100
 _CHUNK = 512
@@ -192,7 +193,7 @@ def _state_run(record: RunRecord) -> None:
 def _state_measurement(record: RunRecord) -> None:
     facts, place, steps = record.facts, "measurement", record.steps
     if steps:
-        facts.put(f"{place}.timer", "perf_counter", RECORDER)
+        facts.put(f"{place}.timer", "replaced" if clock.refused else "perf_counter", RECORDER)
         facts.put(f"{place}.region", "step", RECORDER)
     start, stop = record.window
     if record.warmup is not None:
@@ -210,7 +211,17 @@ def _state_measurement(record: RunRecord) -> None:
         facts.add_note(RECORDER, f"{steps} steps ran; the first {MAX_STEPS} are listed, the journal keeps them all")
     _state_series(record, record.losses, f"{place}.loss")
     _state_series(record, record.norms, f"{place}.gradient_norm")
+    facts.put(f"{place}.kernel_clock_ratio", _kernel_clock_ratio(record), RECORDER)
     _state_goodput(record)
+
+
+def _kernel_clock_ratio(record: RunRecord) -> float | None:
+    """The run's seconds by the recorder's clock over those of the kernel's ticks; None where it was too short."""
+    begun: float = record.head.get("begun_elapsed", 0.0)
+    if not begun or not record.last_elapsed or record.last_elapsed - begun < SHORTEST_FOR_TICKS:
+        return None
+    seconds: float = (record.last_ns - record.head["begun_ns"]) / 1e9
+    return round(seconds / (record.last_elapsed - begun), 6)
 
 
 def _state_series(record: RunRecord, series: ScalarSeries, place: str) -> None:

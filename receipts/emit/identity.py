@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from time import perf_counter_ns, time_ns
 
 from receipts.emit import secrets
+from receipts.emit.clock import elapsed, perf_counter_ns, time_ns
 from receipts.emit.journal import FORMAT
 
 TYPE_CHECKING = False
@@ -230,6 +230,7 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
         "started": utc_now(),
         "begun_ns": perf_counter_ns(),
         "begun_wall_ns": time_ns(),
+        "begun_elapsed": elapsed(),
         "rank": where.rank,
         "world": where.world,
         "local_rank": where.local_rank,
@@ -244,6 +245,12 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
         **counts,
         **texts,
     }
+
+
+def intended(environment: Mapping[str, str]) -> dict[str, str]:
+    """The path that whoever launched the job means, by RECEIPTS_INTEND: ``attention=te_fused,gemm=te_fp8``."""
+    pairs = (item.partition("=") for item in environment.get("RECEIPTS_INTEND", "").split(","))
+    return {name.strip(): value.strip() for name, sign, value in pairs if sign and value.strip()}
 
 
 def python_version() -> str:

@@ -13,9 +13,9 @@ import os
 from array import array
 from binascii import crc32
 from datetime import UTC, datetime
-from time import perf_counter_ns
 
 from receipts.emit import ending, identity, journal, run_record, termination
+from receipts.emit.clock import perf_counter_ns
 from receipts.emit.facts import RECORDER
 from receipts.emit.run_record import RunRecord
 

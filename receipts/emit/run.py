@@ -9,9 +9,9 @@ import os
 import sys
 from _thread import RLock
 from array import array
-from time import perf_counter_ns
 
-from receipts.emit import console, ending, files, identity, run_record
+from receipts.emit import clock, console, ending, files, identity, run_record
+from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
 from receipts.emit.facts import CALLER, RECORDER
@@ -102,7 +102,12 @@ class RunState:
         self._safely("the journal", self._open_journal)
         self._unopened = False
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
+        for name, value in identity.intended(os.environ).items():
+            self.facts.put(f"path.intended.{name}", value, CALLER)
         self.facts.put("platform.python", identity.python_version(), RECORDER)
+        if clock.replaced:
+            names = ", ".join(f"time.{name}" for name in clock.replaced)
+            self.facts.add_note(RECORDER, f"{names} is not the interpreter's own; the recorder reads that one")
         if complaint := unknown_lane(self.record.head["lane"]):
             self.fault(complaint)
         self._terminate = termination.Terminate(
@@ -412,7 +417,7 @@ class RunState:
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):
             self._safely("the ending", self._stuck)
-        record.last_ns = now
+        record.last_ns, record.last_elapsed = now, clock.elapsed()
         record.finished = identity.utc_now()
         steps.gauges[LAST] = now
         record.gauges = steps.gauges
@@ -437,7 +442,7 @@ class RunState:
         # What is read from devices now must not stand in the counters that the probes read.
         self._safely("the losses", lambda: ending.read_waiting(self))
         self._safely("the files of evidence", lambda: files.digest_evidence(self.facts.evidence, self.tell, self.fault))
-        self.tell(["end", record.outcome, record.exit_code, record.finished])
+        self.tell(["end", record.outcome, record.exit_code, record.finished, record.last_elapsed])
         self._over = True
         self._safely("the journal", self._digest_journal)
         if self._terminate is not None and died is None:

@@ -78,10 +78,10 @@ NEARLY_EVERY = 0.9
 class RunRecord:
     """What a receipt is built from. ``head`` is the journal's first frame, ``blocks`` words of steps, two a step.
 
-    ``last_ns`` is the last sign of life in the process's clock, ``finished`` the end by the time of day, ``stall`` a
-    step that was stuck; ``apart`` are nanoseconds of spans before steps, by step; ``outcome`` is None while the run
-    goes on, and ``ended`` says whether a journal holds the run's own word on it. ``journal`` is the SHA-256 of its
-    journal, empty without one.
+    ``last_ns`` is the last sign of life in the process's clock, ``last_elapsed`` the run's end in seconds of the
+    kernel's ticks, ``finished`` the end by the time of day, ``stall`` a step that was stuck; ``apart`` are nanoseconds
+    of spans before steps, by step; ``outcome`` is None while the run goes on, ``ended`` says whether a journal holds
+    the run's own word on it. ``journal`` is the SHA-256 of its journal, empty without one.
     """
 
     def __init__(self, head: dict[str, Any], tell: Callable[[list[Any]], None] | None = None) -> None:
@@ -104,6 +104,7 @@ class RunRecord:
         self.finished = ""
         self.ended = False
         self.last_ns = 0
+        self.last_elapsed = 0.0
         self.journal = ""
 
     @property
@@ -199,4 +200,5 @@ class RunRecord:
             self.outcome, self.failure = str(rest[0]), dict(rest[1])
         elif name == "end":
             self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
+            self.last_elapsed = float(rest[3]) if len(rest) > 3 else 0.0
             self.ended = True

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from time import perf_counter_ns
 
 from receipts.emit import journal
+from receipts.emit.clock import perf_counter_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

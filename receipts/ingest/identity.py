@@ -201,7 +201,7 @@ def _shows_kernels(reading: Reading) -> bool:
 
 
 def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
-    if not _shows_kernels(reading):
+    if not _shows_kernels(reading) and not reading.processes:
         return
     began, ended = (_seconds(draft.get(f"run.{name}")) for name in ("started", "finished"))
     exact = draft.get("run.started_stated") is None

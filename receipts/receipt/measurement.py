@@ -176,6 +176,22 @@ class Measurement(Section):
         "Communication per step that does not overlap with computation.", unit="seconds", ranks="max", files="max"
     )
     health: Health | None = section("Clocks, power, heat, skew.")
+    outer_clock_ratio: Amount | None = observed(
+        "How fast the clock of the steps ran, by that of the process that launched the job: 1 is right.", since="1.1"
+    )
+    outer_seconds_per_step: Seconds | None = observed(
+        "Wall time of a step by the clock of the process that launched the job.", unit="seconds", since="1.1"
+    )
+    outer_cpu_seconds: Seconds | None = observed(
+        "Processor time of the job and of its children, as the kernel told the process that launched it.",
+        unit="seconds",
+        since="1.1",
+    )
+    kernel_clock_ratio: Amount | None = observed(
+        "How fast the clock of the steps ran, by the kernel's ticks between both ends of the run: 1 is right.",
+        since="1.1",
+        ranks="median",
+    )
 
 
 MemoryPhase = Literal["post_init", "post_compile", "post_step0", "steady"]

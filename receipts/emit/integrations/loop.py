@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import wraps
-from time import perf_counter_ns
 
+from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import guarded
 
 TYPE_CHECKING = False

@@ -4,6 +4,7 @@ from receipts.base.plugins import Plugin, Verb
 
 PLUGIN = Plugin(
     verbs={
+        "record": Verb("record", "Make and store receipts", "Launch a training command, and record it as it is."),
         "run": Verb(
             "verbs", "Plan and launch", "Launch a plan; if memory runs out, launch a smaller one.", after="fit"
         ),

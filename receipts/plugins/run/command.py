@@ -143,7 +143,7 @@ def _code(log: Path) -> Path:
 def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show: bool) -> Ended:
     by: str | None = None
     killing: float | None = None
-    with log.open("rb") as stream, _passing(child.pid) as received:
+    with log.open("rb") as stream, passing(lambda number: _end(child.pid, number)) as received:
         heard = time.monotonic()
         while True:
             code = child.poll()
@@ -185,13 +185,13 @@ def _copy(words: bytes, show: bool) -> bool:
 
 
 @contextmanager
-def _passing(process: int) -> Iterator[list[int]]:
-    """Pass signals on to the child's group while the context is open; gives those that came."""
+def passing(send: Callable[[signal.Signals], None]) -> Iterator[list[int]]:
+    """Pass signals on by ``send`` while the context is open; gives those that came."""
     received: list[int] = []
 
     def handle(number: int, _frame: FrameType | None) -> None:
         received.append(number)
-        _end(process, signal.Signals(number))
+        send(signal.Signals(number))
 
     before = {number: signal.signal(number, handle) for number in _PASSED_ON}
     try:

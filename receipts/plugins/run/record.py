@@ -1,0 +1,256 @@
+"""``receipts record``: launch a command as it is, record what it trains, and submit the receipt.
+
+One command, several times; or two commands in turns, which are one session, and then their comparison.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from receipts.base.errors import UsageError, near
+from receipts.cli import output
+from receipts.cli.session import Session, print_answer, verb
+
+if TYPE_CHECKING:
+    from receipts.judging.verdict import ReceiptVerdict
+    from receipts.plugins.run.observed import Recorded
+    from receipts.workflows.evidence import Amended
+
+RECOMMENDED_STEPS = 300
+
+
+class Side(NamedTuple):
+    """A command, and the label of its launches."""
+
+    label: str | None
+    words: tuple[str, ...]
+
+
+class WithDashes(click.Command):
+    """A command that knows what stood behind ``--``: there it is one command, before it each word is a side."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words behind ``--`` apart."""
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["receipts.command"], args = tuple(args[at + 1 :]), args[:at]
+        return super().parse_args(ctx, args)
+
+
+@verb("record", json=False, kind=WithDashes)
+@click.option("--lane", metavar="LANE", help="The lane of the launch.  [default: that of its framework and chip]")
+@click.option("--name", "label", metavar="LABEL", help="The label of the launches.")
+@click.option("-n", "--launches", type=click.IntRange(1, 1000), default=1, show_default=True, help="Launches a side.")
+@click.option(
+    "--intend",
+    "intended",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="The path that you mean, such as attention=te_fused.  [default: what the lane promises]",
+)
+@click.option("--why", is_flag=True, help="Trace eight steps, for: receipts why A B.")
+@click.option("--no-submit", is_flag=True, help="Store nothing: leave run.json, and run.evidence/ beside it.")
+@click.argument("sides", nargs=-1, metavar="[SCRIPT SCRIPT | -- COMMAND…]")
+def record(
+    session: Session,
+    lane: str | None,
+    label: str | None,
+    launches: int,
+    intended: tuple[str, ...],
+    why: bool,
+    no_submit: bool,
+    sides: tuple[str, ...],
+) -> int:
+    """Launch a training command, and record it without a line of it changed.
+
+    The command runs as it would by itself: its input and output, its signals, its exit code. Each Python process below
+    it watches for a training loop of PyTorch and records its steps, model, path, machine and inputs; the launcher times
+    the steps by a clock of its own (R207). The receipt is stored with its trace, and its verdict printed on standard
+    error.
+
+    Two scripts, or commands in quotes, are launched in turns, -n times each, as one session; their comparison follows.
+
+    Examples:
+      receipts record -- python train.py
+      receipts record --lane nvidia-fsdp2 --name base -- torchrun --nproc-per-node 8 train.py --compile
+      receipts record -n 5 a.sh b.sh
+      receipts record -n 3 "python train.py --lr 1e-3" "python train.py --lr 3e-3"
+      receipts record --no-submit -- uv run train.py
+
+    Exit codes: that of the command, 128 and more for a signal; of two commands that of their comparison, unless one
+    fails. 2 the call is wrong.
+    """
+    asked = _asked(session, lane, intended, why=why)
+    wanted = _sides(click.get_current_context().meta.get("receipts.command"), sides, label)
+    several = launches > 1 or len(wanted) > 1
+    if several:
+        asked["RECEIPTS_SESSION"] = os.environ.get("RECEIPTS_SESSION") or str(uuid.uuid4())
+    stored: list[list[str]] = [[] for _ in wanted]
+    for number in range(launches):
+        for side, names in zip(wanted, stored, strict=True):
+            if several:
+                output.note(f"receipts: {side.label or shlex.join(side.words)[:60]}, {number + 1} of {launches}")
+            own = {"RECEIPTS_LABEL": side.label} if side.label else {}
+            code = _launch(session, side, {**asked, **own}, names, no_submit=no_submit)
+            if code:
+                if several and (number + 1 < launches or side is not wanted[-1]):
+                    output.note("receipts: it failed, so nothing more is launched")
+                return code if code > 0 else 128 - code
+    if len(wanted) < 2 or not all(stored):
+        return 0
+    from receipts.api.questions.compare import compare
+
+    return max(print_answer(session, compare(session, tuple(stored[0]), tuple(other))) for other in stored[1:])
+
+
+def _asked(session: Session, lane: str | None, intended: Sequence[str], *, why: bool) -> dict[str, str]:
+    """What the recorder is told by the environment. Raises NotFound for a lane, UsageError for a name, of none."""
+    from receipts.receipt.configuration import Intended
+
+    asked = {"RECEIPTS_LANE": session.rulebook.lanes.get(lane).name} if lane else {}
+    pairs = dict(pair.partition("=")[::2] for item in intended for pair in item.split(","))
+    for name, value in pairs.items():
+        if name not in Intended.model_fields or not value:
+            known = ", ".join(Intended.model_fields)
+            raise UsageError(
+                f"--intend {name}={value}: one of {known}, and a value{near(name, list(Intended.model_fields))}"
+            )
+    if pairs:
+        asked["RECEIPTS_INTEND"] = ",".join(f"{name}={value}" for name, value in pairs.items())
+    return asked | ({"RECEIPTS_WHY": "1"} if why else {})
+
+
+def _sides(command: tuple[str, ...] | None, words: tuple[str, ...], label: str | None) -> list[Side]:
+    """The commands to launch. Without ``--`` each word is one, where it is a script or has blanks; else all are one."""
+    if command is not None and words:
+        raise UsageError(f"{words[0]} stands before --, and the command behind it: give scripts, or one command")
+    if command or (words and not all(" " in word.strip() or _is_script(word) for word in words)):
+        return [Side(label, command or words)]
+    if not words:
+        raise UsageError("name the command: receipts record -- python train.py; or two scripts: a.sh b.sh")
+    labels = [Path(word).stem if _is_script(word) else word for word in words]
+    if len(words) > 1 and (label or len(set(labels)) < len(labels)):
+        why = "--name is for one command" if label else f"two sides are called {labels[0]}"
+        raise UsageError(f"{why}; several have the names of their scripts")
+    return [
+        Side(label if len(words) == 1 else own[:200], _script(word)) for own, word in zip(labels, words, strict=True)
+    ]
+
+
+def _is_script(word: str) -> bool:
+    return os.path.isfile(word) and (os.access(word, os.X_OK) or word.endswith((".sh", ".py")))
+
+
+def _script(word: str) -> tuple[str, ...]:
+    """The words that run a script, or the words of a command in quotes."""
+    if not _is_script(word):
+        return tuple(shlex.split(word))
+    if os.access(word, os.X_OK):
+        return (os.path.join(os.curdir, word) if os.sep not in word else word,)
+    return ("python" if word.endswith(".py") else "sh", word)
+
+
+def _launch(session: Session, side: Side, asked: dict[str, str], names: list[str], *, no_submit: bool) -> int:
+    """Launch once, and submit what it recorded; ``names`` gets the ids, or the files. Gives the command's code."""
+    from receipts.plugins.run.observed import LaunchFolder, ObservedLaunch
+
+    with _folder() as place:
+        folder = LaunchFolder(place)
+        launch = ObservedLaunch(side.words, folder, folder.environment(os.environ, asked))
+        made = launch.receipts()
+        if not made:
+            output.note(f"receipts: nothing was recorded: {launch.silence()}")
+        for item in made:
+            output.note(f"receipts: {item.note}") if item.note else None
+            whole = _whole(session, item)
+            names.append(_left(whole) if no_submit else _submitted(session, whole))
+    return launch.exit_code
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for one launch, which stays only where what it holds could not be stored."""
+    place = Path(tempfile.mkdtemp(prefix="receipts-record-"))
+    try:
+        yield place
+    except Exception:
+        output.note(f"receipts: what was recorded lies in {place}")
+        raise
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def _whole(session: Session, item: Recorded) -> Amended:
+    """The receipt with what its evidence shows: the outer clock, the journal, the trace that it lists."""
+    from receipts.ingest.draft import Options
+    from receipts.receipt import parse, read
+    from receipts.workflows.evidence import amended
+
+    lanes = session.rulebook.lanes
+    listed = [row.uri for row in parse(read(str(item.receipt))).receipt.evidence or () if row.uri]
+    files = [*map(str, item.evidence), *(uri for uri in listed if os.path.isfile(uri))]
+    options = Options(None, None, {}, tuple(lanes.get(name) for name in lanes.names()))
+    return amended(str(item.receipt), files, None, options)
+
+
+def _left(whole: Amended) -> str:
+    """Leave the receipt and its evidence in this folder, beside what is there; the file's name."""
+    from receipts.emit import files
+    from receipts.receipt import parse
+
+    launch = parse(whole.document).receipt.run.launch
+    path = files.write([whole.document.raw.decode()], os.environ.get("RECEIPTS_OUT") or files.RECEIPT, launch)
+    beside = Path(path).with_suffix(".evidence")
+    beside.mkdir(exist_ok=True)
+    for file in whole.files:
+        shutil.copy2(file, beside)
+    output.note(f"receipts: wrote {path}; store it with: receipts submit {path} --evidence {beside}")
+    return path
+
+
+def _submitted(session: Session, whole: Amended) -> str:
+    """Store the receipt with its evidence, and say its verdict; its id. Raises InputError where it is refused."""
+    from receipts.cli.submit import spooling
+    from receipts.publish.verdict import outcome
+    from receipts.workflows.collect import keep
+    from receipts.workflows.submit import submit
+
+    with spooling(session, [whole.document], []) as kept:
+        if session.server is not None:
+            for file in whole.files:
+                session.server.keep(file)
+            (item,) = session.server.submit(kept.items)
+        else:
+            with session.open_store() as store:
+                keep(store, whole)
+                (item,) = submit(kept.items, store, session.rulebook)
+        kept.items.settle()
+        if item.error is not None:
+            raise item.error
+        output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
+        if item.verdict is not None:
+            _advise(item.verdict)
+    return whole.document.id
+
+
+def _advise(verdict: ReceiptVerdict) -> None:
+    """The lane that the receipt is of, why it is invalid, and how many steps would do where it is unsteady."""
+    from receipts.judging.findings import grouped
+    from receipts.judging.verdict import Level
+    from receipts.publish.verdict import offense
+
+    output.note(f"receipts: lane {verdict.lane}; all findings: receipts check {verdict.receipt[:12]}")
+    if errors := grouped(verdict.findings).at(Level.ERROR):
+        output.note(f"receipts: {'; '.join(offense(errors))}")
+    for finding in verdict.findings:
+        if finding.code in ("R203", "R204") and finding.at == "measurement.step_durations_seconds":
+            output.note(f"receipts: {finding.found}")
