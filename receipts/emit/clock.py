@@ -1,8 +1,9 @@
 """The recorder's clocks: the interpreter's own, whatever the job has put into the module ``time``.
 
 A job that replaces `time.perf_counter_ns` would time itself. The functions are taken when the recorder is imported;
-where one is not the interpreter's own any more, the built-in module is made anew, and ``replaced`` names it. `elapsed`
-is another clock of the kernel, which no function of ``time`` reads: both must agree on how long a run took.
+where one is not the interpreter's own any more, the built-in module is made anew. `refused` says that it could not be.
+`elapsed` is another clock of the kernel, which no function of ``time`` reads: both must agree on how long a run took.
+`JobClocks` tells how fast the functions run that the job has put there.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-_NAMES = ("perf_counter_ns", "time_ns")
+CLOCKS = ("perf_counter_ns", "perf_counter", "monotonic_ns", "monotonic", "time_ns", "time")
+SHORTEST = 1.0  # seconds: two calls in a row are microseconds apart
 
 
 def _is_own(name: str) -> bool:
     """Whether ``time`` still holds the function of that name that the interpreter brings."""
     function: Any = getattr(time, name, None)
-    return type(function) is type(len) and function.__name__ == name and function.__self__ is time
+    kind = type(function) is type(len)
+    return kind and (function.__name__, getattr(function, "__self__", None)) == (name, time)
 
 
 def _own_module() -> ModuleType:
@@ -34,14 +37,14 @@ def _own_module() -> ModuleType:
     return module
 
 
-replaced = tuple(name for name in _NAMES if not _is_own(name))
-_own = time
-if replaced:
+_own: Any = time
+refused = False
+if not all(_is_own(name) for name in CLOCKS):
     try:
         _own = _own_module()
-    except Exception:  # no CPython: the job's functions are all there is, and `replaced` says so
-        _own = time
-refused = bool(replaced) and _own is time
+    except Exception:  # no CPython: the job's functions are all there is
+        refused = True
+_clocks = {name: getattr(_own, name) for name in CLOCKS}
 perf_counter_ns = _own.perf_counter_ns
 time_ns = _own.time_ns
 
@@ -49,3 +52,29 @@ time_ns = _own.time_ns
 def elapsed() -> float:
     """Seconds of the kernel's ticks since some moment; suspension does not count, as in `perf_counter_ns`."""
     return os.times().elapsed
+
+
+class JobClocks:
+    """The clocks of ``time`` as the job sees them, each beside the interpreter's own."""
+
+    def __init__(self) -> None:
+        self._begun = self._look()
+
+    def __repr__(self) -> str:
+        return f"JobClocks({sorted(self._begun)})"
+
+    def _look(self) -> dict[str, tuple[float, float]]:
+        return {name: (getattr(time, name)(), own()) for name, own in _clocks.items()}
+
+    def ratio(self) -> float | None:
+        """How fast the one ran that is furthest from the interpreter's own; None where the job replaced none."""
+        if refused or all(_is_own(name) for name in CLOCKS):
+            return None
+        rates = []
+        for name, (theirs, own) in self._look().items():
+            unit = 1e9 if name.endswith("_ns") else 1.0
+            seconds = (own - self._begun[name][1]) / unit
+            if seconds >= SHORTEST:
+                rates.append((theirs - self._begun[name][0]) / unit / seconds)
+        worst = max(rates, key=lambda rate: abs(rate - 1), default=None)
+        return None if worst is None else round(min(max(worst, 0.0), 1e9), 6)

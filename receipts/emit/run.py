@@ -75,6 +75,7 @@ class RunState:
         self._more: list[Any] = []
         self._profiling: Profiling | None = None
         self._compiled = False
+        self._job_clocks: clock.JobClocks | None = None
         self.written = ""
         self.record = RunRecord({"host": "", "lane": about["lane"]}, self.tell)
         self.record.facts.warn = self._console.warn
@@ -105,9 +106,7 @@ class RunState:
         for name, value in identity.intended(os.environ).items():
             self.facts.put(f"path.intended.{name}", value, CALLER)
         self.facts.put("platform.python", identity.python_version(), RECORDER)
-        if clock.replaced:
-            names = ", ".join(f"time.{name}" for name in clock.replaced)
-            self.facts.add_note(RECORDER, f"{names} is not the interpreter's own; the recorder reads that one")
+        self._safely("the job's clocks", self._look_at_clocks)
         if complaint := unknown_lane(self.record.head["lane"]):
             self.fault(complaint)
         self._terminate = termination.Terminate(
@@ -139,6 +138,9 @@ class RunState:
             if self._terminate is not None:
                 self._safely("SIGTERM", self._terminate.remove)
             self._close_journal(nothing=True)
+
+    def _look_at_clocks(self) -> None:
+        self._job_clocks = clock.JobClocks()
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -430,6 +432,11 @@ class RunState:
             self._console.without_steps()
             self._close_journal(nothing=True)
             return
+        if self._job_clocks is not None:
+            clocks = self._job_clocks
+            self._safely(
+                "the job's clocks", lambda: self.facts.put("measurement.job_clock_ratio", clocks.ratio(), RECORDER)
+            )
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
         if record.place.world == 1 and (processes := identity.jax_processes()) is not None and processes[1] > 1:
@@ -443,6 +450,7 @@ class RunState:
         self._safely("the losses", lambda: ending.read_waiting(self))
         self._safely("the files of evidence", lambda: files.digest_evidence(self.facts.evidence, self.tell, self.fault))
         self.tell(["end", record.outcome, record.exit_code, record.finished, record.last_elapsed])
+        steps.gauges[LAST] = now  # what probes and the watch did since is after the end
         self._over = True
         self._safely("the journal", self._digest_journal)
         if self._terminate is not None and died is None:

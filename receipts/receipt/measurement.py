@@ -187,6 +187,11 @@ class Measurement(Section):
         unit="seconds",
         since="1.1",
     )
+    job_clock_ratio: Amount | None = observed(
+        "How fast a clock ran that the job put into Python's module `time`, by the interpreter's own: 1 is right.",
+        since="1.1",
+        ranks="median",
+    )
     kernel_clock_ratio: Amount | None = observed(
         "How fast the clock of the steps ran, by the kernel's ticks between both ends of the run: 1 is right.",
         since="1.1",

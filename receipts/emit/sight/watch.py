@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from time import perf_counter_ns
 
+from receipts.emit.clock import perf_counter_ns
 from receipts.emit.sight import model, root
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import InputReader

@@ -209,9 +209,7 @@ class ObservedLaunch:
         if "jax" in names and "torch" not in names:
             return "JAX steps cannot be seen from outside: call step = rec.jit(step) with a Recorder; docs/start.md"
         if "torch" in names:
-            return (
-                "no optimizer of torch made a step; a job that updates weights itself calls rec.step: docs/recorder.md"
-            )
+            return "no optimizer of torch made a step; a job that updates them itself calls rec.step: docs/recorder.md"
         return "no process that ended had imported torch or JAX; others call rec.step: docs/recorder.md"
 
 

@@ -184,7 +184,10 @@ def _folder() -> Iterator[Path]:
     try:
         yield place
     except Exception:
-        output.note(f"receipts: what was recorded lies in {place}")
+        if any(file.is_file() for file in place.rglob("*")):
+            output.note(f"receipts: what was recorded lies in {place}")
+            raise
+        shutil.rmtree(place, ignore_errors=True)
         raise
     shutil.rmtree(place, ignore_errors=True)
 
