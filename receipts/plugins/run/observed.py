@@ -119,14 +119,14 @@ class ObservedLaunch:
         for journal in self.clock.journals:
             if journal.head.get("launch"):
                 launches.setdefault(str(journal.head["launch"]), []).append(journal)
-        made = [item for launch, ranks in launches.items() if (item := self._receipt(launch, ranks)) is not None]
-        alone = len(made) == 1
-        for item in made:
+        receipts = [item for launch, ranks in launches.items() if (item := self._receipt(launch, ranks)) is not None]
+        alone = len(receipts) == 1
+        for item in receipts:
             launch = json.loads(item.receipt.read_bytes())["run"]["launch"]
             first = min(launches[launch], key=lambda journal: int(journal.head.get("rank") or 0))
             self._end(item, first, alone)
             item.evidence.insert(0, self.clock.write(self.folder.kept, first, self.cpu_seconds if alone else None))
-        return made
+        return receipts
 
     def _receipt(self, launch: str, ranks: Sequence[FollowedJournal]) -> Recorded | None:
         """The receipt of a launch; None where its processes left none: they made no step."""

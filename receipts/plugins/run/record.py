@@ -82,7 +82,7 @@ def record(
 
     Examples:
       receipts record -- python train.py
-      receipts record --lane nvidia-fsdp2 --name base -- torchrun --nproc-per-node 8 train.py --compile
+      receipts record --name base -- torchrun --nproc-per-node 8 train.py --compile
       receipts record -n 5 a.sh b.sh
       receipts record -n 3 "python train.py --lr 1e-3" "python train.py --lr 3e-3"
       receipts record --no-submit -- uv run train.py
@@ -167,10 +167,10 @@ def _launch(session: Session, side: Side, asked: dict[str, str], names: list[str
     with _folder() as place:
         folder = LaunchFolder(place)
         launch = ObservedLaunch(side.words, folder, folder.environment(os.environ, asked))
-        made = launch.receipts()
-        if not made:
+        recorded = launch.receipts()
+        if not recorded:
             output.note(f"receipts: nothing was recorded: {launch.silence()}")
-        for item in made:
+        for item in recorded:
             output.note(f"receipts: {item.note}") if item.note else None
             whole = _whole(session, item)
             names.append(_left(whole) if no_submit else _submitted(session, whole))

@@ -80,9 +80,9 @@ class OuterClockReader(JsonReader):
         if isinstance(cpu, int | float) and not isinstance(cpu, bool) and 0 <= cpu < 1e12:
             reading.state("measurement.outer_cpu_seconds", round(cpu, 3), record="cpu_seconds")
         rates = {
-            str(name): found
+            str(name): of_clock
             for at, name in enumerate(clocks[:8])
-            if (found := rate(_rows(edges[:MAX_EDGES], at))) is not None
+            if (of_clock := rate(_rows(edges[:MAX_EDGES], at))) is not None
         }
         if not rates:
             reading.remark("note", f"{len(edges)} edges of steps are too few, or too close, for the rate of a clock")
