@@ -229,6 +229,7 @@ class Reading:
     last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
     ``queries`` are shapes of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's
     name. ``launch`` is the line that started it, ``resolved`` are settings as the program itself printed them.
+    ``extracts`` are what plugins make of the file and the store keeps, by their names.
     """
 
     source: str
@@ -266,6 +267,7 @@ class Reading:
     resolved: dict[str, str] = field(default_factory=dict)
     failures: list[AllocationFailure] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
+    extracts: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def trains(self) -> bool:

@@ -20,7 +20,9 @@ from receipts.ingest.device_profile import Histogram, Timeline, event_arguments,
 from receipts.ingest.reader import FileReader, JsonStream
 from receipts.ingest.reading import Reading, Tally
 from receipts.ingest.source import BROKEN, HEAD, Source, Stream
+from receipts.ingest.spans import nanoseconds, span_service
 from receipts.readers.torch.host import Host
+from receipts.readers.torch.spans import SpanCollector
 
 # A job of thousands of ranks lists its process groups before the events.
 MAX_HEAD: Final = 8 << 20
@@ -133,6 +135,7 @@ _TYPES: Final = {"float": "fp32", "c10::BFloat16": "bf16", "c10::Half": "fp16", 
 # An earlier time is no time since 1970: older writers count from the start of the machine.
 _YEAR_2001: Final = 1e9
 _MICRO: Final = 1e-6
+_NANO: Final = 1e-9
 _CATEGORIES = re.compile(
     rb'"cat"\s*:\s*"(?:cpu_op|kernel|user_annotation|python_function|cuda_runtime|cuda_driver|ac2g|fwdbwd'
     rb'|gpu_memcpy|gpu_memset|gpu_user_annotation|Operator|Kernel)"'
@@ -140,6 +143,8 @@ _CATEGORIES = re.compile(
 _STEP = re.compile(r"ProfilerStep#(\d{1,9})")
 _RUNTIME: Final = frozenset({"cuda_runtime", "cuda_driver", "runtime"})
 _OPERATORS: Final = frozenset({"cpu_op", "operator", "user_annotation"})
+_ACTIVITIES: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset", "memcpy", "memset"})
+_OPTIONS: Final = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 
 
 class TorchTraceReader(FileReader):
@@ -181,6 +186,11 @@ class _Trace:
         self.timeline = Timeline()
         self.host = Host()
         self.first, self.last = math.inf, 0.0
+        self.origin: int | None = None
+        service = span_service()
+        self.spans = SpanCollector(service) if service is not None else None
+        self.extract = service.name if service is not None else ""
+        self.head: dict[str, Any] = {}
         self.no_device = False
         self.steps, self.optimizer_steps = Tally[str](MAX_STEPS), Tally[str](100)
         self.error = ""
@@ -189,6 +199,7 @@ class _Trace:
 
     def events(self, body: TraceBody) -> None:
         head, self.arch = state_head(self.reading, body)
+        self.head = head
         if isinstance(base := head.get("baseTimeNanoseconds"), int):
             self.base = base / 1e9
         # Whoever looked for devices and found none says so.
@@ -196,7 +207,8 @@ class _Trace:
         self.reading.host = str(head.get("host_name") or "")[:200]
         seen = 0
         try:
-            for event in ijson.items(body, body.path, buf_size=BLOCK, use_float=True):
+            # Not as doubles: those hold microseconds since 1970 to a quarter.
+            for event in ijson.items(body, body.path, buf_size=BLOCK):
                 seen += 1
                 if isinstance(event, dict):
                     self._event(event)
@@ -221,6 +233,31 @@ class _Trace:
         self._transfers()
         self._exposed(covered)
         self._path(covered)
+        self._extract(body)
+
+    def _extract(self, body: TraceBody) -> None:
+        """What a plugin makes of the spans, with what it needs to know of where they are from."""
+        reading, head = self.reading, self.head
+        if self.spans is None or not reading.records:
+            return
+        ranks = head.get("distributedInfo")
+        ranks = ranks if isinstance(ranks, dict) else {}
+        devices = head.get("deviceProperties")
+        facts: dict[str, Any] = {
+            "rank": ranks.get("rank"),
+            "world": ranks.get("world_size"),
+            "host": reading.host,
+            "processes": sorted(reading.processes)[:64],
+            "between": reading.between,
+            "accelerator": stated.value if (stated := reading.stated.get("hardware.accelerator")) else None,
+            "torch": reading.version,
+            "cuda": stated.value if (stated := reading.stated.get("platform.cuda")) else None,
+            "gpus": len(devices) if isinstance(devices, list) else None,
+            "options": {name: bool(head[name]) for name in _OPTIONS if name in head},
+        }
+        broken = "" if reading.complete else self.error or body.source.broken or "it ends before its last event"
+        if (made := self.spans.finish(facts, broken)) is not None:
+            reading.extracts[self.extract] = made
 
     def _path(self, covered: int) -> None:
         """What a whole trace shows of who hosted the step, on what, how much of it compiled, and what left the path."""
@@ -270,11 +307,19 @@ class _Trace:
         if not isinstance(name, str) or not isinstance(category, str) or event.get("ph") not in ("X", "B"):
             return
         category = category.lower()
-        begin, duration = _finite(event.get("ts")), _finite(event.get("dur"))
+        started, lasted = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        begin, duration = (None if value is None else value / 1000 for value in (started, lasted))
+        if self.spans is not None and started is not None and lasted is not None:
+            if category in _ACTIVITIES:
+                self.spans.activity(name, category, event, started, started + lasted)
+            elif category in _OPERATORS:
+                self.spans.operator(name, event, started, started + lasted)
+            elif category in _RUNTIME:
+                self.spans.runtime(name, event, started, started + lasted)
         if begin is not None:
             self.first, self.last = min(self.first, begin), max(self.last, begin)
         if category == "kernel":
-            self._kernel(name, event, begin, duration)
+            self._kernel(name, event, started, lasted)
         elif category in _OPERATORS:
             self._operator(name, category, event, begin, duration)
         elif category in _RUNTIME:
@@ -284,16 +329,18 @@ class _Trace:
             self.histogram.copies_to_host += 1
             self.reading.records += 1
 
-    def _kernel(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
+    def _kernel(self, name: str, event: dict[str, Any], started: int | None, lasted: int | None) -> None:
         self.reading.records += 1
-        kernel = self.histogram.kernel(name, 1, (duration or 0.0) * _MICRO)
+        kernel = self.histogram.kernel(name, 1, (lasted or 0) * _NANO)
         communicates = kernel.work == "communication"
         if communicates and "all_to_all" in str(event_arguments(event).get("Collective name", ""))[:80]:
             self.histogram.alltoall += 1
-        if begin is not None and duration is not None:
+        if started is not None and lasted is not None:
             device = event_arguments(event).get("device")
             where = device if isinstance(device, int) and 0 <= device < 4096 else 0
-            self.timeline.add(where, begin, duration, communicates=communicates)
+            # From the first kernel on, a double holds every nanosecond.
+            self.origin = started if self.origin is None else self.origin
+            self.timeline.add(where, float(started - self.origin), float(lasted), communicates=communicates)
 
     def _operator(
         self, name: str, category: str, event: dict[str, Any], begin: float | None, duration: float | None
@@ -339,7 +386,7 @@ class _Trace:
         if self.timeline.lost:
             self.reading.remark("missing", "too many kernels to tell exposed communication")
             return
-        exposed = {device: time * _MICRO for device, time in self.timeline.exposed().items()}
+        exposed = {device: time * _NANO for device, time in self.timeline.exposed().items()}
         device = max(exposed, key=lambda item: exposed[item])
         text = f"device {device}: {exposed[device]:.6g} s in which only communication ran"
         if covered and self.reading.complete:
@@ -347,15 +394,6 @@ class _Trace:
             self.reading.state("measurement.exposed_communication_seconds", each, f"{text}, over {covered} steps")
         self.reading.remark("note", text)
 
-
-def _finite(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _first(event: dict[str, Any], name: str) -> Any:

@@ -1,0 +1,231 @@
+"""The time profile of a trace: what `receipts why` needs of it, in a few kilobytes that the store keeps.
+
+A profile is of one device of one file: whole nanoseconds by step and class, the largest kernels or operators with
+their time and how often they ran, and what decides whether it may be explained with. It is made when the file is
+read, and is the same whatever the order of the events.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+import orjson
+
+from receipts.ingest.spans import Activities, SpanTrace
+from receipts.plugins.why import classes as kinds
+from receipts.plugins.why.classes import classes, host_kind, kind_of
+from receipts.plugins.why.sweep import marks_of, partition, union, windows
+
+EXTRACT: Final = "time-profile-1"
+MAX_BYTES: Final = 16 << 10  # packed, of one file
+MAX_ROWS: Final = 200
+MAX_STEPS: Final = 256
+MAX_DEVICES: Final = 8
+_MAX_NAME: Final = 120
+
+__all__ = ["EXTRACT", "Profile", "extract", "host_kind", "read_profiles"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One window: its length and its time by class, in nanoseconds; why it is set aside, and what was launched in it."""
+
+    number: int
+    length: int
+    aside: str
+    launches: int
+    times: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow:
+    """A kernel or operator over the kept steps; without a name all the others of its class."""
+
+    of: str
+    name: str
+    time: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One device of one file. ``told`` is the time that an operator, a name, or nothing classed, over kept steps.
+
+    ``communicated`` is the time in which communication ran, alone or beside other work; ``operators`` how many the
+    host ran in the marked steps, of which there were ``marks``. ``left_out`` counts what was beyond the bounds.
+    """
+
+    producer: str
+    device: str
+    host: bool
+    facts: dict[str, Any] = field(default_factory=dict)
+    broken: str = ""
+    lost: int = 0
+    marks: int = 0
+    operators: int = 0
+    classes: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    rows: tuple[KernelRow, ...] = ()
+    told: tuple[int, int, int] = (0, 0, 0)
+    communicated: int = 0
+    left_out: int = 0
+
+    @property
+    def kept(self) -> tuple[Step, ...]:
+        """The steps that are explained."""
+        return tuple(step for step in self.steps if not step.aside)
+
+    @property
+    def other_share(self) -> float:
+        """The share of the working time that no operator and no name classed."""
+        return self.told[2] / (sum(self.told) or 1)
+
+
+def extract(trace: SpanTrace) -> bytes | None:
+    """The profiles of a file's devices as JSON; None where it has none."""
+    profiles = [_profile(trace, device, work) for device, work in sorted(trace.devices.items(), key=_numbered)]
+    rows = MAX_ROWS
+    while profiles:
+        raw = orjson.dumps([_packed(item, rows, max(0, len(profiles) - MAX_DEVICES)) for item in profiles[:MAX_DEVICES]])
+        if rows == 0 or len(zlib.compress(raw, 6)) <= MAX_BYTES:
+            return raw
+        rows = rows * 3 // 4 if rows > 4 else 0
+    return None
+
+
+def _numbered(item: tuple[str, Activities]) -> tuple[int, str]:
+    return len(item[0]), item[0]
+
+
+def read_profiles(raw: bytes) -> list[Profile]:
+    """What `extract` wrote."""
+    return [_unpacked(item) for item in orjson.loads(raw)]
+
+
+def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
+    host = all(kind == ord("o") for kind in work.kind)
+    names, table = trace.names.texts, classes()
+    chains: list[tuple[str, ...]] = [()]
+    for around, name in trace.chains[1:]:
+        chains.append((*chains[around], names[name]))
+    known: dict[tuple[int, int, int], tuple[str, str]] = {}
+    told_of: list[tuple[str, str]] = []
+    for kind, name, chain in zip(work.kind, work.name, work.chain, strict=True):
+        key = (kind, name, chain)
+        if key not in known:
+            own = kinds.of_host_work(chains[chain]) if host else kinds.of_work(chr(kind), names[name], chains[chain])
+            known[key] = own
+        told_of.append(known[key])
+    steps = windows(trace, work, host=host)[:MAX_STEPS]
+    times: list[Counter[str]] = [Counter() for _ in steps]
+    rows: Counter[tuple[str, str]] = Counter()
+    told: Counter[str] = Counter()
+    for at, length, row, cause in partition(trace, work, [table.rank[of] for of, _ in told_of], steps, host=host):
+        name, by = told_of[row] if row >= 0 else (cause, "")
+        times[at][name] += length
+        if not steps[at].aside and row >= 0:
+            rows[name, names[work.name[row]]] += length
+            told[by] += length
+    launches: Counter[int] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
+    at_step = _places(steps, work)
+    for row, place in at_step:
+        launches[place] += 1
+        if not steps[place].aside:
+            counts[told_of[row][0], names[work.name[row]]] += 1
+    spans = [(work.begin[row], work.end[row]) for row, own in enumerate(told_of) if own[0] == "communication"]
+    kept = [(step.begin, step.end) for step in steps if not step.aside]
+    shown = sorted({name for step in times for name in step}, key=lambda name: (_place(name), name))
+    marks = marks_of(trace)
+    return Profile(
+        trace.producer,
+        device,
+        host,
+        trace.facts,
+        trace.broken,
+        trace.lost,
+        len(marks),
+        sum(marks[0][1] <= begin < marks[-1][2] for begin in trace.operators) if marks else 0,
+        tuple(shown),
+        tuple(
+            Step(step.number, step.end - step.begin, step.aside, launches[at], tuple(times[at][name] for name in shown))
+            for at, step in enumerate(steps)
+        ),
+        tuple(
+            KernelRow(of, name, time, counts[of, name])
+            for (of, name), time in sorted(rows.items(), key=lambda item: (-item[1], item[0]))
+        ),
+        (told["op"], told["name"], told["other"]),
+        _overlap(union(spans), kept),
+    )
+
+
+def _place(name: str) -> int:
+    order = [*classes().rank, *classes().kinds["idle"]]
+    return order.index(name)
+
+
+def _places(steps: list[Any], work: Activities) -> list[tuple[int, int]]:
+    """The rows that began in a window, with its place."""
+    from bisect import bisect_right
+
+    begins = [step.begin for step in steps]
+    placed = []
+    for row, begin in enumerate(work.begin):
+        at = bisect_right(begins, begin) - 1
+        if at >= 0 and begin < steps[at].end:
+            placed.append((row, at))
+    return placed
+
+
+def _overlap(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> int:
+    """The time that two lists of spans, each in order and without overlap, have in common."""
+    total = at = 0
+    for begin, end in spans:
+        while at < len(others) and others[at][1] <= begin:
+            at += 1
+        place = at
+        while place < len(others) and others[place][0] < end:
+            total += min(end, others[place][1]) - max(begin, others[place][0])
+            place += 1
+    return total
+
+
+def _packed(profile: Profile, rows: int, left_out: int) -> dict[str, Any]:
+    """A profile as JSON with the largest rows; the others as one of each class, so that they still add up."""
+    known = {name: at for at, name in enumerate(profile.classes)}
+    shown = [[known[row.of], row.name[:_MAX_NAME], row.time, row.count] for row in profile.rows[:rows]]
+    rest: dict[str, list[int]] = {}
+    for row in profile.rows[rows:]:
+        sums = rest.setdefault(row.of, [0, 0])
+        sums[0] += row.time
+        sums[1] += row.count
+    shown += [[known[of], "", *sums] for of, sums in sorted(rest.items())]
+    tree = {item.name: getattr(profile, item.name) for item in fields(profile)}
+    steps = [[step.number, step.length, step.aside, step.launches, *step.times] for step in profile.steps]
+    return {**tree, "rows": shown, "steps": steps, "left_out": left_out + max(0, len(profile.rows) - rows)}
+
+
+def _unpacked(tree: dict[str, Any]) -> Profile:
+    names = tuple(tree["classes"])
+    return Profile(
+        **{
+            **tree,
+            "classes": names,
+            "told": tuple(tree["told"]),
+            "rows": tuple(KernelRow(names[of], name, time, count) for of, name, time, count in tree["rows"]),
+            "steps": tuple(Step(*row[:4], tuple(row[4:])) for row in tree["steps"]),
+        }
+    )
+
+
+def by_kind(profile: Profile) -> dict[str, int]:
+    """The time of all windows as *compute*, *communication*, *memcpy* and *idle*."""
+    sums: Counter[str] = Counter()
+    for step in profile.steps:
+        for name, time in zip(profile.classes, step.times, strict=True):
+            sums[kind_of(name)] += time
+    return dict(sums)
