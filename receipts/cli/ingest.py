@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,8 @@ from receipts.publish.terminal import clean
 if TYPE_CHECKING:
     from receipts.ingest.assembly import Ingested
     from receipts.ingest.draft import Options
+    from receipts.ingest.evidence import FileEvidence
+    from receipts.store.documents import Extract
 
 
 KINDS = ("training", "microbench", "profile", "serving")
@@ -86,7 +88,7 @@ def ingest(
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         parts = evidence, ingested, passed_by
         print_answer(session, Answer(lambda: as_data(*parts), lambda: page(*parts)))
-        code = _end(session, ingested, receipt, path, submitting) if known else _unknown()
+        code = _end(session, evidence, ingested, receipt, path, submitting) if known else _unknown()
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
     return code
@@ -118,13 +120,22 @@ def _refuse_early(path: str | None) -> None:
         raise UsageError(f"{path} cannot be written: there is no folder {target.parent}")
 
 
-def _end(session: Session, ingested: Ingested, receipt: bytes | None, path: str | None, submitting: bool) -> int:
+def _end(
+    session: Session,
+    evidence: Sequence[FileEvidence],
+    ingested: Ingested,
+    receipt: bytes | None,
+    path: str | None,
+    submitting: bool,
+) -> int:
     """Store it where asked to, and say what comes next; the exit code."""
     if receipt is None:
         output.note(f"receipts: there is no receipt yet\n{InputError('receipt', ingested.problems)}")
         return 2
     if submitting:
-        return _submit(session, receipt, path or "ingested")
+        from receipts.workflows.evidence import extracts_in
+
+        return _submit(session, receipt, path or "ingested", extracts_in(evidence, ingested))
     if not session.as_json:
         output.line()
         if path not in (None, "-"):
@@ -141,10 +152,10 @@ def _unknown() -> int:
     return 2
 
 
-def _submit(session: Session, receipt: bytes, name: str) -> int:
+def _submit(session: Session, receipt: bytes, name: str, extracts: Sequence[Extract] = ()) -> int:
     from receipts.receipt import Document
 
-    outcome = session.submit_one(Document(receipt, name))
+    outcome = session.submit_one(Document(receipt, name), extracts)
     if outcome.error is not None:
         output.refuse(outcome.error)
         return 2

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from receipts.receipt import Document, Parsed
     from receipts.receipt.load import Item
     from receipts.store import Store
+    from receipts.store.documents import Extract
     from receipts.workflows.server import RemoteServer
     from receipts.workflows.submit import Submission
 
@@ -211,12 +212,14 @@ class Session(Asking):
             else submit(documents, self.store, self.rulebook)
         )
 
-    def submit_one(self, document: Document) -> Submission:
+    def submit_one(self, document: Document, extracts: Sequence[Extract] = ()) -> Submission:
         """Submit one document, to a store that is made where there is none and closed again."""
         from receipts.workflows.submit import submit
 
         with self.open_store() as store:
             (outcome,) = submit([document], store, self.rulebook)
+            if extracts and outcome.submitted is not None:
+                store.keep_extracts(outcome.submitted.id, extracts)
         return outcome
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from isal import isal_zlib
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
 from receipts.axes.configuration import input_value
 from receipts.axes.effective import OPEN_MAPS, UNSET, effective, is_complete
@@ -21,10 +21,11 @@ from receipts.base.untrusted_text import parse_json
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
+from receipts.store.database import By
 from receipts.store.entry import Entry
 from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
 from receipts.store.sql import engine_of
-from receipts.store.tables import documents
+from receipts.store.tables import documents, extracts, receipts
 
 # zlib's format, which every zlib reads. ISA-L writes it five times as fast: a 15 kB receipt (64 chips, 300 steps) takes
 # 0.02 ms for 4.7 kB, where zlib takes 0.11 ms for 4.8 kB at level 3. ISA-L's level 3 takes half as long again for 1 %.
@@ -56,6 +57,38 @@ def unpacked_document(codec: str, body: bytes, receipt_id: str) -> Document:
     if kept.id != receipt_id:
         raise StoreError(f"the bytes of {short} were changed in the store; restore a backup")
     return kept
+
+
+class Extract(NamedTuple):
+    """What a plugin made of a file of evidence: the file's SHA-256, what it is, and its bytes."""
+
+    digest: str
+    kind: str
+    raw: bytes
+
+
+def keep_extracts(connection: Connection, _by: By, receipt: str, items: Sequence[Extract]) -> None:
+    """Keep extracts of the files that a stored receipt lists; those that it has stay as they are."""
+    number = connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar_one()
+    there = set(connection.execute(select(extracts.c.digest, extracts.c.kind).where(extracts.c.receipt == number)).tuples())
+    rows = [
+        {"receipt": number, "digest": item.digest, "kind": item.kind, "codec": CODEC, "body": pack(item.raw)}
+        for item in dict.fromkeys(items)
+        if (item.digest, item.kind) not in there
+    ]
+    if rows:
+        connection.execute(insert(extracts), rows)
+
+
+def extracts_of(connection: Connection, receipt: str, kind: str) -> list[Extract]:
+    """The extracts of one kind of a receipt's files, by their digests. Raises StoreError for a damaged one."""
+    query = (
+        select(extracts.c.digest, extracts.c.codec, extracts.c.body)
+        .join(receipts, receipts.c.seq == extracts.c.receipt)
+        .where(receipts.c.id == receipt, extracts.c.kind == kind)
+        .order_by(extracts.c.digest)
+    )
+    return [Extract(digest, kind, unpack(codec, body, digest[:12])) for digest, codec, body in connection.execute(query)]
 
 
 def readable_body(codec: str, body: bytes) -> tuple[bytes | None, str]:

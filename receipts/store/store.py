@@ -20,6 +20,7 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import decisions as pin_rows
+from receipts.store import documents as document_rows
 from receipts.store import schema, verdicts, withdrawals
 from receipts.store.address import address
 from receipts.store.database import Database, Repository, connect, driver_errors, reads, write, writes
@@ -204,6 +205,8 @@ class Store(Repository):
 
     # What was said of them
 
+    keep_extracts = writes(document_rows.keep_extracts)
+    extracts = reads(document_rows.extracts_of)
     record = writes(verdicts.record)
     verdicts = reads(verdicts.of)
     retract = writes(withdrawals.retract)

@@ -17,6 +17,7 @@ from receipts.store.tables import (
     claim_subjects,
     claim_verdicts,
     documents,
+    extracts,
     purges,
     receipts,
     subjects,
@@ -98,6 +99,7 @@ def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
     connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
     index.purge(connection, going["receipts"])
     connection.execute(delete(documents).where(documents.c.receipt == number))
+    connection.execute(delete(extracts).where(extracts.c.receipt == number))
     connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
     others = supersessions.c.receipt != receipt_id
     query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id, others)

@@ -30,6 +30,7 @@ from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, intact, listed_digests
+from receipts.store.documents import Extract
 from receipts.store.evidence import kept_files
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Amended:
     document: Document
     ingested: Ingested | None = None
     files: tuple[Path, ...] = ()  # evidence in which a reader knew something, and the recorder's journals
+    extracts: tuple[Extract, ...] = ()  # what plugins made of it
 
 
 def amended(
@@ -145,8 +147,9 @@ def amended(
         )
     if assembled.problems:
         raise InputError(word, assembled.problems)
+    extracts = extracts_in(files, assembled)
     if reason is None:
-        return Amended(Document(assembled.raw, word), assembled if evidence else None, read)
+        return Amended(Document(assembled.raw, word), assembled if evidence else None, read, extracts)
     run = assembled.tree["run"]
     if SUPERSEDES in run:
         raise UsageError(
@@ -158,7 +161,18 @@ def amended(
         run.pop("recorded", None)
     elif "recorded" in run:
         run["recorded"] |= {"digest": UNWRITTEN}
-    return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None, read)
+    return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None, read, extracts)
+
+
+def extracts_in(files: Iterable[FileEvidence], assembled: Ingested) -> tuple[Extract, ...]:
+    """What plugins made of the files of a launch."""
+    return tuple(
+        Extract(file.sha256, kind, raw)
+        for file in files
+        if file.name not in assembled.strangers
+        for reading in file.readings
+        for kind, raw in reading.extracts.items()
+    )
 
 
 def _known(file: FileEvidence) -> bool:

@@ -22,11 +22,13 @@ from receipts.base.errors import UsageError
 from receipts.store.tables import metadata, rules_of, version
 
 # What a row must belong to before it may be deleted. OLD is the row; every condition asks for a tombstone.
+_OF_PURGED: Final = (
+    "EXISTS (SELECT 1 FROM purges JOIN receipts ON receipts.id = purges.receipt WHERE receipts.seq = OLD.receipt)"
+)
 DELETABLE: Final = {
     "receipts": "EXISTS (SELECT 1 FROM purges WHERE purges.receipt = OLD.id)",
-    "documents": (
-        "EXISTS (SELECT 1 FROM purges JOIN receipts ON receipts.id = purges.receipt WHERE receipts.seq = OLD.receipt)"
-    ),
+    "documents": _OF_PURGED,
+    "extracts": _OF_PURGED,
     "verdicts": (
         "EXISTS (SELECT 1 FROM purges JOIN receipts ON receipts.id = purges.receipt "
         "JOIN subjects ON subjects.receipt = receipts.seq WHERE subjects.verdict = OLD.seq)"

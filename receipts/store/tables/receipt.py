@@ -164,6 +164,18 @@ documents = Table(
     info=TableRules("submitter").info,
 )
 
+extracts = Table(
+    "extracts",
+    metadata,
+    part_of("receipt", "receipts", "The receipt, by its number"),
+    Column("digest", Words, primary_key=True, comment="SHA-256 of the file, as the receipt lists it"),
+    Column("kind", Words, primary_key=True, comment="What it is and its version, such as time-profile-1"),
+    *packed("The extract"),
+    comment="What plugins made of files of evidence when a receipt was submitted with them",
+    info=TableRules("submitter").info,
+    sqlite_with_rowid=False,
+)
+
 verdicts = Table(
     "verdicts",
     metadata,
