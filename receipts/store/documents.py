@@ -70,7 +70,9 @@ class Extract(NamedTuple):
 def keep_extracts(connection: Connection, _by: By, receipt: str, items: Sequence[Extract]) -> None:
     """Keep extracts of the files that a stored receipt lists; those that it has stay as they are."""
     number = connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar_one()
-    there = set(connection.execute(select(extracts.c.digest, extracts.c.kind).where(extracts.c.receipt == number)).tuples())
+    there = set(
+        connection.execute(select(extracts.c.digest, extracts.c.kind).where(extracts.c.receipt == number)).tuples()
+    )
     rows = [
         {"receipt": number, "digest": item.digest, "kind": item.kind, "codec": CODEC, "body": pack(item.raw)}
         for item in dict.fromkeys(items)
@@ -88,7 +90,9 @@ def extracts_of(connection: Connection, receipt: str, kind: str) -> list[Extract
         .where(receipts.c.id == receipt, extracts.c.kind == kind)
         .order_by(extracts.c.digest)
     )
-    return [Extract(digest, kind, unpack(codec, body, digest[:12])) for digest, codec, body in connection.execute(query)]
+    return [
+        Extract(digest, kind, unpack(codec, body, digest[:12])) for digest, codec, body in connection.execute(query)
+    ]
 
 
 def readable_body(codec: str, body: bytes) -> tuple[bytes | None, str]:

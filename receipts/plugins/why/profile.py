@@ -89,7 +89,9 @@ def extract(trace: SpanTrace) -> bytes | None:
     profiles = [_profile(trace, device, work) for device, work in sorted(trace.devices.items(), key=_numbered)]
     rows = MAX_ROWS
     while profiles:
-        raw = orjson.dumps([_packed(item, rows, max(0, len(profiles) - MAX_DEVICES)) for item in profiles[:MAX_DEVICES]])
+        raw = orjson.dumps(
+            [_packed(item, rows, max(0, len(profiles) - MAX_DEVICES)) for item in profiles[:MAX_DEVICES]]
+        )
         if rows == 0 or len(zlib.compress(raw, 6)) <= MAX_BYTES:
             return raw
         rows = rows * 3 // 4 if rows > 4 else 0

@@ -161,7 +161,9 @@ class _Walk:
         self._forward: dict[int, int] = {}
         self._of_external: dict[int, int] = {}
         names = trace.names.texts
-        self._backward = {number for number, text in enumerate(names) if "ackward" in text or text.startswith("autograd::")}
+        self._backward = {
+            number for number, text in enumerate(names) if "ackward" in text or text.startswith("autograd::")
+        }
 
     def _chain(self, around: int, name: int) -> int:
         number = self._known.get((around, name))

@@ -395,7 +395,6 @@ class _Trace:
         self.reading.remark("note", text)
 
 
-
 def _first(event: dict[str, Any], name: str) -> Any:
     """What an operator says of its first argument; only with ``record_shapes=True``."""
     listed = event_arguments(event).get(name)

@@ -1,0 +1,250 @@
+"""The table of a difference: each class of B less that of A, in exact fractions of nanoseconds, and what may be said.
+
+A side's step is the mean over its launches of the mean over its ranks of the mean over the kept steps: means add up,
+medians do not. The noise of a line is the spread between launches where each side has two that were traced; steps of
+one launch are no sample of launches, so that with one each a line has only *moved in these two traces*.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Final, Literal
+
+from receipts.plugins.why.classes import classes, kind_of
+from receipts.plugins.why.profile import Profile
+
+Standing = Literal["consistent", "unexpected", "moved", "noise"]
+ANY: Final = "any"
+MIN_SHARE: Final = Fraction(1, 100)  # of the step, of a line that two traced launches a side show
+ONE_SHARE: Final = Fraction(3, 100)  # of one that one launch a side shows
+ONE_OF_EFFECT: Final = Fraction(1, 3)
+_COMMON: Final = 0.8
+_SAME_RATIO: Final = 0.01
+_SMALL: Final = Fraction(1, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedLaunch:
+    """One launch of a side with the profiles of its ranks, by rank and device; those of one file's windows are pooled."""
+
+    receipt: str
+    name: str
+    profiles: Mapping[str, Sequence[Profile]]
+
+    def mean(self, ranks: Iterable[str]) -> dict[str, Fraction]:
+        """The mean step by class over some ranks."""
+        chosen = list(ranks)
+        sums: dict[str, Fraction] = {}
+        for rank in chosen:
+            steps = [(profile, step) for profile in self.profiles[rank] for step in profile.kept]
+            for profile, step in steps:
+                for name, time in zip(profile.classes, step.times, strict=True):
+                    sums[name] = sums.get(name, Fraction(0)) + Fraction(time, len(steps) * len(chosen))
+        return sums
+
+    def steps(self, ranks: Iterable[str]) -> list[dict[str, int]]:
+        """The kept steps by class, of all the ranks."""
+        return [
+            dict(zip(profile.classes, step.times, strict=True))
+            for rank in ranks
+            for profile in self.profiles[rank]
+            for step in profile.kept
+        ]
+
+    def rows(self, ranks: Iterable[str]) -> dict[tuple[str, str], Fraction]:
+        """The mean step by class and kernel; those beyond the profile's bound are one of each class, without a name."""
+        chosen = list(ranks)
+        sums: dict[tuple[str, str], Fraction] = {}
+        for rank in chosen:
+            count = sum(len(profile.kept) for profile in self.profiles[rank])
+            for profile in self.profiles[rank]:
+                for row in profile.rows:
+                    key = row.of, row.name
+                    sums[key] = sums.get(key, Fraction(0)) + Fraction(row.time, count * len(chosen))
+        return sums
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A class on both sides, nanoseconds a step. ``noise`` is what its change has to exceed; ``axis`` what it fits."""
+
+    name: str
+    a: Fraction
+    b: Fraction
+    noise: Fraction
+    standing: Standing = "noise"
+    axis: str = ""
+    rows: tuple[tuple[str, Fraction, Fraction], ...] = ()
+    note: str = ""
+
+    @property
+    def change(self) -> Fraction:
+        """B less A."""
+        return self.b - self.a
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The whole table: its lines add up to the traced difference, exactly. ``ranks`` are those that both sides have."""
+
+    lines: tuple[Line, ...]
+    ranks: tuple[str, ...]
+    paired: bool  # two traced launches a side
+    a: Fraction
+    b: Fraction
+    common: float | None = None  # the ratio by which nearly all classes moved alike
+    still: tuple[str, ...] = ()  # axes of which no line moved
+    slowest: tuple[str, str] = ("", "")
+    told: tuple[tuple[float, float, float], ...] = field(default=())
+
+    @property
+    def change(self) -> Fraction:
+        """The traced difference of a step."""
+        return self.b - self.a
+
+
+def difference(
+    a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], effect: Fraction | None, axes: Sequence[str]
+) -> Difference:
+    """The table of two sides that share a rank. ``effect`` is the measured difference, ``axes`` what changed."""
+    ranks = common_ranks(a, b)
+    left, right = (_side(side, ranks) for side in (a, b))
+    whole_a, whole_b = sum(left.values(), Fraction(0)), sum(right.values(), Fraction(0))
+    paired = len(a) > 1 and len(b) > 1
+    sets = {axis: _moved_by(axis) for axis in axes}
+    bar = max(ONE_SHARE * max(whole_a, whole_b), ONE_OF_EFFECT * abs(effect or 0))
+    lines = []
+    for name in sorted({*left, *right}, key=_place):
+        own, other = left.get(name, Fraction(0)), right.get(name, Fraction(0))
+        if paired:
+            noise = max(2 * _range(side, ranks, name) for side in (a, b))
+            beyond = abs(other - own) > max(noise, MIN_SHARE * max(whole_a, whole_b))
+        else:
+            noise = 2 * _error(a, b, ranks, name)
+            beyond = abs(other - own) > max(noise, bar)
+        standing, axis = _standing(name, sets, paired=paired) if beyond else ("noise", "")
+        lines.append(Line(name, own, other, noise, standing, axis, _rows(a, b, ranks, name)))
+    moved = {line.name for line in lines if line.standing != "noise"}
+    lines = _with_feedback(lines)
+    still = tuple(axis for axis, names in sets.items() if names and ANY not in names and not moved & names)
+    slowest = _slowest(a), _slowest(b)
+    return Difference(tuple(lines), ranks, paired, whole_a, whole_b, _common(lines, whole_a), still, slowest)
+
+
+def common_ranks(a: Sequence[TracedLaunch], b: Sequence[TracedLaunch]) -> tuple[str, ...]:
+    """The ranks of which every launch of both sides has a profile."""
+    shared = set.intersection(*(set(launch.profiles) for launch in (*a, *b)))
+    return tuple(sorted(shared, key=lambda rank: (len(rank), rank)))
+
+
+def _side(side: Sequence[TracedLaunch], ranks: Sequence[str]) -> dict[str, Fraction]:
+    sums: dict[str, Fraction] = {}
+    for launch in side:
+        for name, time in launch.mean(ranks).items():
+            sums[name] = sums.get(name, Fraction(0)) + time / len(side)
+    return sums
+
+
+def _range(side: Sequence[TracedLaunch], ranks: Sequence[str], name: str) -> Fraction:
+    values = [launch.mean(ranks).get(name, Fraction(0)) for launch in side]
+    return max(values) - min(values)
+
+
+def _error(a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], ranks: Sequence[str], name: str) -> Fraction:
+    """The standard error of a line by its steps."""
+    variance = 0.0
+    for side in (a, b):
+        values = [step.get(name, 0) for launch in side for step in launch.steps(ranks)]
+        mean = sum(values) / len(values)
+        variance += sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1) / len(values)
+    return Fraction(round(variance**0.5))
+
+
+def _rows(
+    a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], ranks: Sequence[str], name: str
+) -> tuple[tuple[str, Fraction, Fraction], ...]:
+    """The kernels of a class on both sides, by how much they changed; they add up to it."""
+    sums: list[dict[str, Fraction]] = []
+    for side in (a, b):
+        own: dict[str, Fraction] = {}
+        for launch in side:
+            for (of, kernel), time in launch.rows(ranks).items():
+                if of == name:
+                    own[kernel] = own.get(kernel, Fraction(0)) + time / len(side)
+        sums.append(own)
+    pairs = [
+        (kernel, sums[0].get(kernel, Fraction(0)), sums[1].get(kernel, Fraction(0))) for kernel in {*sums[0], *sums[1]}
+    ]
+    return tuple(sorted(pairs, key=lambda row: (-abs(row[2] - row[1]), row[0])))
+
+
+def _standing(name: str, sets: Mapping[str, frozenset[str]], *, paired: bool) -> tuple[Standing, str]:
+    fits = [axis for axis, names in sets.items() if name in names or ANY in names]
+    if fits:
+        return "consistent", ", ".join(fits)
+    if sets and all(sets.values()):
+        return "unexpected", ""
+    return "moved", ""
+
+
+@cache
+def _table() -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
+    raw = tomllib.loads(Path(__file__).with_name("axes.toml").read_text())
+    groups = raw["groups"]
+    return tuple(
+        (tuple(item["axes"]), frozenset(name for move in item["moves"] for name in groups.get(move, [move])))
+        for item in raw["axis"]
+    )
+
+
+def _moved_by(axis: str) -> frozenset[str]:
+    """The classes that an axis may move; none where the table does not know the axis."""
+    for patterns, names in _table():
+        if any(fnmatchcase(axis.lower(), pattern.lower()) for pattern in patterns):
+            return names
+    return frozenset()
+
+
+def _with_feedback(lines: Sequence[Line]) -> list[Line]:
+    """A change of products beside a large one of gaps or communication may follow from it: the clock, the caches."""
+    from dataclasses import replace
+
+    kinds = {"gemm": ("idle", "communication")}
+    moved = [line for line in lines if line.standing != "noise"]
+
+    def beside(line: Line) -> bool:
+        others = kinds.get(line.name, ())
+        return any(kind_of(item.name) in others and abs(item.change) > abs(line.change) for item in moved)
+
+    note = "may be feedback (clock, cache)"
+    return [replace(line, note=note) if line in moved and beside(line) else line for line in lines]
+
+
+def _common(lines: Sequence[Line], whole: Fraction) -> float | None:
+    """The ratio by which nearly all computing classes moved, where it is one ratio and not 1."""
+    ratios = [float(line.b / line.a) for line in lines if kind_of(line.name) == "compute" and line.a > _SMALL * whole]
+    if len(ratios) < 3:
+        return None
+    middle = median(ratios)
+    alike = sum(abs(ratio / middle - 1) <= _SAME_RATIO for ratio in ratios)
+    return middle if alike >= _COMMON * len(ratios) and abs(middle - 1) > _SAME_RATIO else None
+
+
+def _slowest(side: Sequence[TracedLaunch]) -> str:
+    """The rank with the longest mean step of the first launch; empty where there is one rank."""
+    launch = side[0]
+    if len(launch.profiles) < 2:
+        return ""
+    return max(sorted(launch.profiles), key=lambda rank: sum(launch.mean([rank]).values(), Fraction(0)))
+
+
+def _place(name: str) -> int:
+    order = [*classes().rank, *classes().kinds["idle"]]
+    return order.index(name) if name in order else len(order)

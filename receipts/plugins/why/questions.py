@@ -1,0 +1,64 @@
+"""``why``: where the difference of two steps went."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from receipts.api.question import FLAG, Kind, Param, Study, Waivers, question
+from receipts.api.questions.compare import Joined, SideA, SideB
+
+if TYPE_CHECKING:
+    from receipts.api.answer import Answer
+    from receipts.api.session import Session
+
+
+@question("why", costly=True, forms=("csv",), alone=lambda documents, _named: documents > 1)
+def why(
+    session: Session,
+    a: SideA,
+    b: SideB,
+    *,
+    waivers: Waivers = MappingProxyType({}),
+    study: Study = None,
+    join: Joined = "session",
+    traces: Annotated[
+        Any,
+        Param(
+            Kind(path=True, gather=list),
+            "A trace that the store does not keep; a receipt must list it.",
+            ("--trace",),
+            "FILE",
+            many=True,
+            local=True,
+        ),
+    ] = (),
+    anyway: Annotated[
+        bool, Param(FLAG, "Show the table of a difference that is refused, marked.", ("--anyway",))
+    ] = False,
+) -> Answer:
+    """Show where the difference between two steps went: a table that adds up, or why there is none.
+
+    A and B are named as for receipts compare. Their receipts list traces of a few steps, from which submit took a time
+    profile; the traces themselves are not needed.
+
+    Examples:
+      receipts why before after
+      receipts why 3f9c 81aa --json
+      receipts why @golden candidate.json --trace trace.json.gz
+      receipts why 3f9c 81aa --anyway
+
+    measured difference = the lines of the table, to the nanosecond + what is not in the traces. A line is consistent
+    with an axis that changed, unexpected, or within noise: never more. More: docs/why.md. Exit codes: 0 explained, 1
+    refused (the traces, or the comparison, cannot carry it), 2 wrong call or input, 3 no traces, or no effect.
+    """
+    from receipts.api.answer import Answer
+    from receipts.api.comparison import gather
+    from receipts.plugins.why.explanation import METRIC, explain, explanation_as_data
+    from receipts.plugins.why.page import explanation_page
+
+    compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
+    found = explain(compared, session.known, files=traces, anyway=anyway)
+    data = explanation_as_data(found)
+    rows = data["table"]["lines"] if data["table"] else []
+    return Answer(data, lambda: explanation_page(found), found.exit_code, rows=rows)
