@@ -19,7 +19,7 @@ from receipts.base.plugins import services
 # Some 50 bytes each; a trace of a gigabyte holds about two million operators.
 MAX_SPANS: Final = 4_000_000
 _BUCKETS: Final = 4096
-_LAST: Final = 1 << 62
+_LAST: Final = 1 << 52  # microseconds: a century
 
 
 class Names:
@@ -107,7 +107,7 @@ def span_service() -> SpanService | None:
 def nanoseconds(value: Any) -> int | None:
     """Microseconds, as a number or a text, in whole nanoseconds; None for what is no time."""
     if type(value) is int:
-        return value * 1000
+        return value * 1000 if abs(value) < _LAST else None
     try:
         exact = value if isinstance(value, Decimal) else Decimal(str(value))
         # Half a nanosecond comes from writers that print doubles.

@@ -70,9 +70,8 @@ class Extract(NamedTuple):
 def keep_extracts(connection: Connection, _by: By, receipt: str, items: Sequence[Extract]) -> None:
     """Keep extracts of the files that a stored receipt lists; those that it has stay as they are."""
     number = connection.execute(select(receipts.c.seq).where(receipts.c.id == receipt)).scalar_one()
-    there = set(
-        connection.execute(select(extracts.c.digest, extracts.c.kind).where(extracts.c.receipt == number)).tuples()
-    )
+    held = select(extracts.c.digest, extracts.c.kind).where(extracts.c.receipt == number)
+    there = {(digest, kind) for digest, kind in connection.execute(held)}
     rows = [
         {"receipt": number, "digest": item.digest, "kind": item.kind, "codec": CODEC, "body": pack(item.raw)}
         for item in dict.fromkeys(items)

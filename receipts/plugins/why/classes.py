@@ -83,13 +83,21 @@ def classes() -> Classes:
 
     kinds = {name: tuple(items) for name, items in raw["order"].items()}
     ranked = dict.fromkeys(name for kind in ("compute", "communication", "memcpy", "waiting") for name in kinds[kind])
-    return Classes(*map(rows, ("operators", "kernels", "host")), kinds, {name: at for at, name in enumerate(ranked)})
+    return Classes(
+        rows("operators"), rows("kernels"), rows("host"), kinds, {name: at for at, name in enumerate(ranked)}
+    )
 
 
 def kind_of(name: str) -> str:
     """*compute*, *communication*, *memcpy* or *idle*."""
     kinds = classes().kinds
     return next((kind for kind in ("compute", "communication", "memcpy") if name in kinds[kind]), "idle")
+
+
+def place_of(name: str) -> int:
+    """Where a class stands in a table: work in the order of owning, then what kept the device idle."""
+    order = [*classes().rank, *(idle for idle in classes().kinds["idle"] if idle not in classes().rank)]
+    return order.index(name)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final, Literal
 
-from receipts.plugins.why.classes import classes, kind_of
+from receipts.plugins.why.classes import kind_of, place_of
 from receipts.plugins.why.profile import Profile
 
 Standing = Literal["consistent", "unexpected", "moved", "noise"]
@@ -32,7 +32,7 @@ _SMALL: Final = Fraction(1, 100)
 
 @dataclass(frozen=True, slots=True)
 class TracedLaunch:
-    """One launch of a side with the profiles of its ranks, by rank and device; those of one file's windows are pooled."""
+    """One launch of a side, with the profiles of its ranks or devices; several of one rank are pooled."""
 
     receipt: str
     name: str
@@ -119,13 +119,14 @@ def difference(
     whole_a, whole_b = sum(left.values(), Fraction(0)), sum(right.values(), Fraction(0))
     paired = len(a) > 1 and len(b) > 1
     sets = {axis: _moved_by(axis) for axis in axes}
-    bar = max(ONE_SHARE * max(whole_a, whole_b), ONE_OF_EFFECT * abs(effect or 0))
+    longer = max(whole_a, whole_b)
+    bar = max(ONE_SHARE * longer, ONE_OF_EFFECT * abs(effect or Fraction(0)))
     lines = []
-    for name in sorted({*left, *right}, key=_place):
+    for name in sorted({*left, *right}, key=place_of):
         own, other = left.get(name, Fraction(0)), right.get(name, Fraction(0))
         if paired:
             noise = max(2 * _range(side, ranks, name) for side in (a, b))
-            beyond = abs(other - own) > max(noise, MIN_SHARE * max(whole_a, whole_b))
+            beyond = abs(other - own) > max(noise, MIN_SHARE * longer)
         else:
             noise = 2 * _error(a, b, ranks, name)
             beyond = abs(other - own) > max(noise, bar)
@@ -243,8 +244,3 @@ def _slowest(side: Sequence[TracedLaunch]) -> str:
     if len(launch.profiles) < 2:
         return ""
     return max(sorted(launch.profiles), key=lambda rank: sum(launch.mean([rank]).values(), Fraction(0)))
-
-
-def _place(name: str) -> int:
-    order = [*classes().rank, *classes().kinds["idle"]]
-    return order.index(name) if name in order else len(order)

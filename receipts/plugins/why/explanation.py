@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts.plugins.why.difference import Difference, TracedLaunch, difference
 from receipts.plugins.why.profile import EXTRACT, Profile, read_profiles
-from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side
+from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side, refusal
 from receipts.receipt import Parsed
 from receipts.receipt.parse import listed_digests
 from receipts.store.evidence import kept_files
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 METRIC: Final = "step_seconds"
-_UNDECIDED: Final = ("ambiguous", "unproven")
+# Kinds of evidence that hold spans, as readers call them.
+_TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
 Status = Literal["explained", "refused", "nothing"]
 
 
@@ -75,30 +77,22 @@ def profiles_of(store: Store | None, receipt: Parsed, files: Iterable[Path] = ()
     from receipts.emit.files import sha256
     from receipts.ingest.evidence import read
 
-    listed = listed_digests(receipt)
-    raw = {}
+    made: dict[str, bytes] = {}
     if store is not None and store.entries([receipt.id]):
-        raw = {item.digest: item.raw for item in store.extracts(receipt.id, EXTRACT)}
-    kept = kept_files(store.database.address) if store is not None else None
-    given = {sha256(str(path)): path for path in files}
-    traces = [
-        entry.sha256
-        for entry in receipt.receipt.evidence or ()
-        if entry.kind in ("torch-profiler", "trace", "nsys", "jax-profile")
-    ]
-    for digest in listed:
-        if digest in raw:
-            continue
-        if digest in given:
-            raw |= _read(digest, read(given[digest]).readings)
-        elif kept is not None and digest in traces and kept.held([digest]):
-            with kept.file(digest) as path:
-                raw |= _read(digest, read(path).readings)
-    return [profile for _, body in sorted(raw.items()) for profile in read_profiles(body)]
-
-
-def _read(digest: str, readings: Iterable[Any]) -> dict[str, bytes]:
-    return {digest: item.extracts[EXTRACT] for item in readings if EXTRACT in item.extracts}
+        made = {item.digest: item.raw for item in store.extracts(receipt.id, EXTRACT)}
+    with ExitStack() as stack:
+        kept = kept_files(store.database.address) if store is not None else None
+        places = {sha256(str(path)): path for path in files}
+        # What was read without the plugin, or on a machine that keeps the file and did not read it.
+        missing = [item.sha256 for item in receipt.receipt.evidence or () if item.sha256 and item.kind in _TRACES]
+        if kept is not None:
+            for digest in kept.held(missing) - made.keys() - places.keys():
+                places[digest] = stack.enter_context(kept.file(digest))
+        for digest in sorted(listed_digests(receipt) & places.keys() - made.keys()):
+            for reading in read(places[digest]).readings:
+                if EXTRACT in reading.extracts:
+                    made[digest] = reading.extracts[EXTRACT]
+    return [profile for _, raw in sorted(made.items()) for profile in read_profiles(raw)]
 
 
 def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = ()) -> tuple[TracedLaunch, ...]:
@@ -139,9 +133,7 @@ def explain(
     if verdict.status == "rejected":
         found = next((item for item in verdict.findings if item.level == "E" and item.waived is None), None)
         why = f"{found.code} {found.found}" if found is not None else "see receipts compare"
-        refusals.insert(
-            0, Refusal("rejected", f"the comparison is rejected: {why}", "receipts compare A B shows what to do")
-        )
+        refusals.insert(0, refusal("rejected", why=why))
     table = None
     if a and b:
         refusals += of_pair(a, b, axes)
@@ -151,16 +143,12 @@ def explain(
             refusals += of_residual(measured, (table.a, table.b), noise or Fraction(0))
     nothing = ""
     if kind == "equivalent":
-        nothing = "the two are equivalent: there is nothing to explain"
+        nothing = "the two are equivalent"
     elif kind == "ambiguous":
-        nothing = (
-            f"the two are not distinguishable: there is nothing to explain ({result.effect.why if result else ''})"
-        )
+        nothing = f"the two are not distinguishable: {result.effect.why if result is not None else kind}"
     elif kind == "unproven":
         why = result.effect.why if result is not None else "neither side has step times"
-        refusals.append(
-            Refusal("unproven", f"no effect is shown: {why}", "receipts compare A B says which launches would show one")
-        )
+        refusals.append(refusal("unproven", why=why))
     return Explanation(
         verdict.label_a,
         verdict.label_b,
@@ -194,7 +182,7 @@ def _nanoseconds(seconds: float) -> Fraction:
 
 
 def explanation_as_data(item: Explanation) -> dict[str, Any]:
-    """The explanation as JSON. ``denominator``: times are whole numbers of so many parts of a nanosecond, and add up."""
+    """The explanation as JSON: times are whole numbers of ``denominator`` parts of a nanosecond, and add up."""
     table = item.shown
     data: dict[str, Any] = {
         "status": item.status,

@@ -1,15 +1,20 @@
-"""The page of an explanation: the measured and the traced difference, the table that adds up, and what it must not say."""
+"""The page of an explanation: both differences, the table that adds up, and what it must not say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Final
 
 from receipts.base.units import counted
-from receipts.plugins.why.difference import Difference, Line
+from receipts.plugins.why.difference import Difference, Line, TracedLaunch
 from receipts.plugins.why.explanation import Explanation, kept_of, shares_of, traced_of
+from receipts.plugins.why.profile import Profile
+from receipts.plugins.why.refusals import RECORD
 from receipts.publish.page import Cell, Mark, Page, Section, Table, sections_of, table_of
+from receipts.publish.words import words
+
+say = words("why")
 
 MAX_KERNELS: Final = 12
 _ORDER: Final = {"unexpected": 0, "moved": 1, "consistent": 1, "noise": 2}
@@ -22,7 +27,9 @@ def explanation_page(item: Explanation) -> Page:
         Section(
             "refused",
             "Why this is not explained",
-            points=tuple((refusal.what, ((refusal.do,),)) for refusal in item.refusals),
+            points=tuple(
+                (refusal.what, ((refusal.do,),)) for refusal in item.refusals if item.anyway or not item.nothing
+            ),
         ),
     ]
     if table is not None:
@@ -50,15 +57,15 @@ def explanation_page(item: Explanation) -> Page:
 
 def _headline(item: Explanation) -> Cell:
     if item.nothing:
-        return (Mark("shown", "nothing to explain"), f"  {item.nothing}")
+        return (Mark("shown", "NOTHING TO EXPLAIN"), f"  {item.nothing}")
     if item.refusals:
-        return (Mark("no", "refused"), f"  {item.refusals[0].what}")
+        return (Mark("no", "REFUSED"), f"  {item.refusals[0].what}")
     moved = [line for line in item.table.lines if line.standing != "noise"] if item.table else []
     moved.sort(key=lambda line: (_ORDER[line.standing], -abs(line.change)))
     if not moved:
-        return (Mark("open", "explained"), "  no class moved beyond the noise of the traces")
+        return (Mark("open", "EXPLAINED"), "  no class moved beyond the noise of the traces")
     largest = ", ".join(f"{line.name} {_signed(line.change)}" for line in moved[:3])
-    return (Mark("yes", "explained"), f"  {_measured(item)}: {largest} ms")
+    return (Mark("yes", "EXPLAINED"), f"  {_measured(item)}: {largest} ms")
 
 
 def _measured(item: Explanation) -> str:
@@ -82,19 +89,27 @@ def _facts(item: Explanation) -> Iterator[tuple[str, Cell]]:
     yield "changed", (", ".join(item.axes) or "no axis",)
 
 
-def _steps(side: tuple, table: Difference) -> str:  # type: ignore[type-arg]  # of traced launches
+def _steps(side: Sequence[TracedLaunch], table: Difference) -> str:
     kept, whole = kept_of(side, table.ranks), traced_of(side, table.ranks)
     return str(kept) if kept == whole else f"{kept} of {whole}"
 
 
+def _profiles(item: Explanation, table: Difference) -> list[Profile]:
+    return [own for side in item.sides for launch in side for rank in table.ranks for own in launch.profiles[rank]]
+
+
+def _world(profiles: Sequence[Profile]) -> int:
+    """How many ranks the traced jobs had; 1 where no trace says."""
+    sizes = (profile.facts.get("world") for profile in profiles)
+    return max((size for size in sizes if isinstance(size, int)), default=1)
+
+
 def _where(item: Explanation, table: Difference) -> str:
-    profiles = [
-        profile for side in item.sides for launch in side for rank in table.ranks for profile in launch.profiles[rank]
-    ]
+    profiles = _profiles(item, table)
     producers = "/".join(sorted({profile.producer for profile in profiles}))
-    worlds = {profile.facts.get("world") for profile in profiles if isinstance(profile.facts.get("world"), int)}
-    of = f" of {max(worlds)}" if worlds and max(worlds) > 1 else ""
-    return f"{', '.join(table.ranks)}{of}, {producers}, {' + '.join(counted(len(side), 'launch', 'launches') for side in item.sides)}"
+    of = f" of {world}" if (world := _world(profiles)) > 1 else ""
+    launches = " + ".join(counted(len(side), "launch", "launches") for side in item.sides)
+    return f"{', '.join(table.ranks)}{of}, {producers}, {launches}"
 
 
 def _table(item: Explanation, table: Difference) -> Table:
@@ -102,7 +117,7 @@ def _table(item: Explanation, table: Difference) -> Table:
     shown = [line for line in lines if line.standing != "noise"]
     quiet = [line for line in lines if line.standing == "noise"]
     # The largest of them are shown, so that nobody takes a fold for nothing.
-    rows = [_row(line, table) for line in (*shown, *quiet[:5])]
+    rows = [_row(line) for line in (*shown, *quiet[:5])]
     if rest := quiet[5:]:
         a, b = (sum((getattr(line, side) for line in rest), Fraction(0)) for side in ("a", "b"))
         rows.append((f"{len(rest)} more", _ms(a), _ms(b), _signed(b - a), "within noise"))
@@ -114,54 +129,44 @@ def _table(item: Explanation, table: Difference) -> Table:
     return table_of("", "class | #A [ms] | #B [ms] | #change [ms] | what it says…", rows)
 
 
-def _row(line: Line, table: Difference) -> tuple[str, str, str, str, str]:
-    return line.name, _ms(line.a), _ms(line.b), _signed(line.change), _says(line, table)
+def _row(line: Line) -> tuple[str, str, str, str, str]:
+    return line.name, _ms(line.a), _ms(line.b), _signed(line.change), _says(line)
 
 
-def _says(line: Line, table: Difference) -> str:
+def _says(line: Line) -> str:
     note = f"; {line.note}" if line.note else ""
     if line.standing == "noise":
         return f"within noise (±{_ms(line.noise)})" if abs(line.change) <= line.noise else "too small to say"
-    moved = "" if table.paired else "moved in these two traces; "
     if line.standing == "consistent":
-        return f"{moved}consistent with {line.axis}{note}"
+        return f"consistent with {line.axis}{note}"
     if line.standing == "unexpected":
-        return f"UNEXPECTED: {moved}no changed axis moves it{note}"
-    return f"{moved or 'moved; '}no axis to hold it against{note}"
+        return f"UNEXPECTED: no changed axis moves it{note}"
+    return f"moved; no axis to hold it against{note}"
 
 
 def _notes(item: Explanation, table: Difference) -> Iterator[str]:
     if item.status != "explained":
-        yield "This table was refused, and is shown because --anyway asked for it: do not quote it."
+        yield say("anyway")
     if table.common is not None:
-        yield f"Nearly all computing classes moved by x{table.common:.3f}: clock, power or contention comes before any cause."
+        yield say("common", ratio=table.common)
     for axis in table.still:
-        yield f"No line of {axis} moved."
+        yield say("still", axis=axis)
     if not table.paired:
-        yield "One traced launch on a side: steps of one launch are no sample of launches, so no line is a finding. Trace two a side: receipts record --why"
-    profiles = [
-        profile for side in item.sides for launch in side for rank in table.ranks for profile in launch.profiles[rank]
-    ]
-    worlds = [profile.facts.get("world") for profile in profiles if isinstance(profile.facts.get("world"), int)]
-    if worlds and max(worlds) > len(table.ranks):
-        yield f"{len(table.ranks)} of {max(worlds)} ranks: waiting and transfer are not separable in communication."
+        yield say("one_trace", record=RECORD)
+    profiles = _profiles(item, table)
+    if (world := _world(profiles)) > len(table.ranks):
+        yield say("some_ranks", traced=len(table.ranks), world=world)
     if any(table.slowest):
-        yield f"The slowest rank: A {table.slowest[0]}, B {table.slowest[1]}."
-    asides = [step.aside for profile in profiles for step in profile.steps if step.aside]
-    for why, what in (("long", "longer than 1.25 medians"), ("compiles", "with a compile")):
+        yield say("slowest", a=table.slowest[0], b=table.slowest[1])
+    asides = [step.aside for profile in profiles for step in profile.steps]
+    for why in ("long", "compiles"):
         if count := asides.count(why):
-            yield f"{counted(count, 'step')} {what} set aside."
-    for letter, side in zip("AB", item.sides, strict=True):
-        share = shares_of(side)
-        own = ", ".join(f"by {name} {value:.0%}" for name, value in share.items() if name != "other")
-        yield f"{letter}: classed {own}, other {share['other']:.0%}{_slower(item, letter, table)}.".replace("%", " %")
-
-
-def _slower(item: Explanation, letter: str, table: Difference) -> str:
-    if item.measured is None:
-        return ""
-    own, seen = (item.measured[0], table.a) if letter == "A" else (item.measured[1], table.b)
-    return f"; traced x{float(seen / own):.2f} of the measured step" if own else ""
+            yield say(why, count=counted(count, "step"))
+    for letter, side, at in zip("AB", item.sides, (0, 1), strict=True):
+        share, own = shares_of(side), item.measured[at] if item.measured is not None else Fraction(0)
+        slower = say("slower", ratio=float((table.a, table.b)[at] / own)) if own > 0 else ""
+        values = {"op": share["operator"], "name": share["name"], "other": share["other"]}
+        yield say("classed", side=letter, slower=slower, **values).replace("%", " %")
 
 
 def _kernels(table: Difference) -> Table:

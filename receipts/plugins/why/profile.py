@@ -8,15 +8,17 @@ read, and is the same whatever the order of the events.
 from __future__ import annotations
 
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import Any, Final
 
 import orjson
 
 from receipts.ingest.spans import Activities, SpanTrace
 from receipts.plugins.why import classes as kinds
-from receipts.plugins.why.classes import classes, host_kind, kind_of
+from receipts.plugins.why.classes import classes, host_kind, place_of
 from receipts.plugins.why.sweep import marks_of, partition, union, windows
 
 EXTRACT: Final = "time-profile-1"
@@ -31,7 +33,7 @@ __all__ = ["EXTRACT", "Profile", "extract", "host_kind", "read_profiles"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One window: its length and its time by class, in nanoseconds; why it is set aside, and what was launched in it."""
+    """One window: its length and its time by class in nanoseconds, why it is set aside, what was launched in it."""
 
     number: int
     length: int
@@ -109,38 +111,28 @@ def read_profiles(raw: bytes) -> list[Profile]:
 
 def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     host = all(kind == ord("o") for kind in work.kind)
-    names, table = trace.names.texts, classes()
-    chains: list[tuple[str, ...]] = [()]
-    for around, name in trace.chains[1:]:
-        chains.append((*chains[around], names[name]))
-    known: dict[tuple[int, int, int], tuple[str, str]] = {}
-    told_of: list[tuple[str, str]] = []
-    for kind, name, chain in zip(work.kind, work.name, work.chain, strict=True):
-        key = (kind, name, chain)
-        if key not in known:
-            own = kinds.of_host_work(chains[chain]) if host else kinds.of_work(chr(kind), names[name], chains[chain])
-            known[key] = own
-        told_of.append(known[key])
-    steps = windows(trace, work, host=host)[:MAX_STEPS]
-    times: list[Counter[str]] = [Counter() for _ in steps]
+    names, own = trace.names.texts, _classed(trace, work, host=host)
+    rank = classes().rank
+    tiles = windows(trace, work, host=host)[:MAX_STEPS]
+    times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
     told: Counter[str] = Counter()
-    for at, length, row, cause in partition(trace, work, [table.rank[of] for of, _ in told_of], steps, host=host):
-        name, by = told_of[row] if row >= 0 else (cause, "")
-        times[at][name] += length
-        if not steps[at].aside and row >= 0:
-            rows[name, names[work.name[row]]] += length
+    for at, length, row, cause in partition(trace, work, [rank[of] for of, _ in own], tiles, host=host):
+        of, by = own[row] if row >= 0 else (cause, "")
+        times[at][of] += length
+        if not tiles[at].aside and row >= 0:
+            rows[of, names[work.name[row]]] += length
             told[by] += length
     launches: Counter[int] = Counter()
     counts: Counter[tuple[str, str]] = Counter()
-    at_step = _places(steps, work)
-    for row, place in at_step:
-        launches[place] += 1
-        if not steps[place].aside:
-            counts[told_of[row][0], names[work.name[row]]] += 1
-    spans = [(work.begin[row], work.end[row]) for row, own in enumerate(told_of) if own[0] == "communication"]
-    kept = [(step.begin, step.end) for step in steps if not step.aside]
-    shown = sorted({name for step in times for name in step}, key=lambda name: (_place(name), name))
+    begins = [tile.begin for tile in tiles]
+    for row, begin in enumerate(work.begin):
+        at = bisect_right(begins, begin) - 1
+        if at >= 0 and begin < tiles[at].end:
+            launches[at] += 1
+            counts[own[row][0], names[work.name[row]]] += not tiles[at].aside
+    spans = [(work.begin[row], work.end[row]) for row, (of, _) in enumerate(own) if of == "communication"]
+    shown = sorted({name for step in times for name in step}, key=place_of)
     marks = marks_of(trace)
     return Profile(
         trace.producer,
@@ -153,34 +145,32 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         sum(marks[0][1] <= begin < marks[-1][2] for begin in trace.operators) if marks else 0,
         tuple(shown),
         tuple(
-            Step(step.number, step.end - step.begin, step.aside, launches[at], tuple(times[at][name] for name in shown))
-            for at, step in enumerate(steps)
+            Step(tile.number, tile.end - tile.begin, tile.aside, launches[at], tuple(times[at][name] for name in shown))
+            for at, tile in enumerate(tiles)
         ),
         tuple(
             KernelRow(of, name, time, counts[of, name])
             for (of, name), time in sorted(rows.items(), key=lambda item: (-item[1], item[0]))
         ),
         (told["op"], told["name"], told["other"]),
-        _overlap(union(spans), kept),
+        _overlap(union(spans), [(tile.begin, tile.end) for tile in tiles if not tile.aside]),
     )
 
 
-def _place(name: str) -> int:
-    order = [*classes().rank, *classes().kinds["idle"]]
-    return order.index(name)
+def _classed(trace: SpanTrace, work: Activities, *, host: bool) -> list[tuple[str, str]]:
+    """The class of each activity, and what told it."""
+    names = trace.names.texts
+    chains: list[tuple[str, ...]] = [()]
+    for around, name in trace.chains[1:]:
+        chains.append((*chains[around], names[name]))
 
+    @cache
+    def of(kind: int, name: int, chain: int) -> tuple[str, str]:
+        if host:
+            return kinds.of_host_work(chains[chain])
+        return kinds.of_work(chr(kind), names[name], chains[chain])
 
-def _places(steps: list[Any], work: Activities) -> list[tuple[int, int]]:
-    """The rows that began in a window, with its place."""
-    from bisect import bisect_right
-
-    begins = [step.begin for step in steps]
-    placed = []
-    for row, begin in enumerate(work.begin):
-        at = bisect_right(begins, begin) - 1
-        if at >= 0 and begin < steps[at].end:
-            placed.append((row, at))
-    return placed
+    return [of(*item) for item in zip(work.kind, work.name, work.chain, strict=True)]
 
 
 def _overlap(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> int:
@@ -219,15 +209,9 @@ def _unpacked(tree: dict[str, Any]) -> Profile:
             "classes": names,
             "told": tuple(tree["told"]),
             "rows": tuple(KernelRow(names[of], name, time, count) for of, name, time, count in tree["rows"]),
-            "steps": tuple(Step(*row[:4], tuple(row[4:])) for row in tree["steps"]),
+            "steps": tuple(
+                Step(number, length, aside, launches, tuple(times))
+                for number, length, aside, launches, *times in tree["steps"]
+            ),
         }
     )
-
-
-def by_kind(profile: Profile) -> dict[str, int]:
-    """The time of all windows as *compute*, *communication*, *memcpy* and *idle*."""
-    sums: Counter[str] = Counter()
-    for step in profile.steps:
-        for name, time in zip(profile.classes, step.times, strict=True):
-            sums[kind_of(name)] += time
-    return dict(sums)

@@ -132,10 +132,10 @@ class SpanCollector:
         """The calls that launched something, by thread: when, and which row of which device."""
         numbers, begins, threads = self._launches
         calls: dict[int, list[tuple[int, Activities, int]]] = {}
-        order = list(in_order(numbers, lambda row: begins[row]))
+        order = list(in_order(numbers, begins.__getitem__))
         for _, (activities, correlations, _) in sorted(self._work.items()):
             at = 0
-            for row in in_order(correlations, lambda row: activities.begin[row]):
+            for row in in_order(correlations, activities.begin.__getitem__):
                 wanted = correlations[row]
                 while at < len(order) and numbers[order[at]] < wanted:
                     at += 1

@@ -76,6 +76,11 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         case("nobody", B, a=["nobody"], b=[B]),
         case(A, B, "--study", "none", a=[A], b=[B], study="none"),
     ),
+    "why": (
+        case(A, B, a=[A], b=[B]),
+        case(A, LEFT, "--anyway", a=[A], b=[LEFT], anyway=True),
+        case("@golden", "b.json", a=["@golden"], b=["b.json"], files=RAW),
+    ),
     "neighbours": (
         case(A, receipt=A),
         case("b.json", "--limit", "2", receipt="b.json", limit=2, files=RAW),
