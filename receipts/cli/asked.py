@@ -322,7 +322,7 @@ def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
         if session is not None and NAMES_TRACE.search(document.raw) is not None:
             from receipts.workflows.traces import read_traces
 
-            document, notes = read_traces(document, session.rulebook.lanes, None, local=True)
+            document, notes, _ = read_traces(document, session.rulebook.lanes, None, local=True)
             for note in notes:
                 output.note(note)
         return parse(document)

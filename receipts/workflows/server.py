@@ -178,7 +178,7 @@ class RemoteServer:
                 if lanes is not None and received.id not in own and NAMES_TRACE.search(received.raw) is not None:
                     from receipts.workflows.traces import read_traces
 
-                    received, notes = read_traces(received, lanes, _ServerFiles(self), local=True)
+                    received, notes, _ = read_traces(received, lanes, _ServerFiles(self), local=True)
                 parsed = parse(received)
             except InputError as error:
                 yield Submission(error.source, error=error)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from receipts.signing.envelope import Envelope, Signature
     from receipts.signing.key import PrivateKey
     from receipts.store import Prepared, Store, Submitted
+    from receipts.store.documents import Extract
     from receipts.store.signing import TrustedKey
 
 
@@ -55,6 +56,7 @@ class Submission:
     name: str = ""
     status: Status | None = None
     notes: tuple[str, ...] = ()
+    extracts: tuple[Extract, ...] = ()  # what plugins made of that trace
 
     @property
     def stored(self) -> bool:
@@ -223,13 +225,21 @@ def write(batch: Batch, store: Store, *, decides: bool) -> Batch:
     """The last stage: every judged submission in one transaction; see `Store.write`."""
     ready = [item.prepared for item in batch if item.prepared is not None]
     results = iter(store.write(ready, decides=decides) if ready else ())
-    return [item if item.prepared is None else _written(item, next(results)) for item in batch]
+    return _keep_extracts([item if item.prepared is None else _written(item, next(results)) for item in batch], store)
 
 
 def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
     if isinstance(result, ConflictError):
         return replace(item, error=result, status=None)
     return replace(item, submitted=result)
+
+
+def _keep_extracts(batch: Batch, store: Store) -> Batch:
+    """Keep what plugins made of the traces of receipts that are stored."""
+    for item in batch:
+        if item.extracts and item.submitted is not None:
+            store.keep_extracts(item.submitted.id, item.extracts)
+    return batch
 
 
 def _read(item: Item) -> Submission:
@@ -255,7 +265,7 @@ def _traced(read: Submission, store: Store, rulebook: Rulebook, signed: Collecti
         traced = read_traces(received, rulebook.lanes, kept, local=local)
     except InputError as error:
         return replace(read, error=error)
-    return replace(read, document=traced.document, notes=traced.notes)
+    return replace(read, document=traced.document, notes=traced.notes, extracts=traced.extracts)
 
 
 def _skip_known(batch: Batch, store: Store) -> Batch:

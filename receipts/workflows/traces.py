@@ -25,10 +25,12 @@ from receipts.ingest.assembly import Ingested, assemble
 from receipts.ingest.draft import Options, base_of
 from receipts.ingest.files import InputFile, gather
 from receipts.receipt import Document
+from receipts.workflows.evidence import extracts_in
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lanes
     from receipts.ingest.evidence import FileEvidence
+    from receipts.store.documents import Extract
 
 KINDS: Final = ("torch-profiler", "jax-profiler")
 _RECEIPT: Final = "run.json"  # what a document that came without a file is called
@@ -38,10 +40,11 @@ MAX_STRANGE, MAX_STRANGE_UNPACKED = 16 << 20, 128 << 20
 
 
 class TracedDocument(NamedTuple):
-    """A document with what its traces show; ``notes`` say what was read, and what is not here."""
+    """A document with what its traces show; ``notes`` say what was read, ``extracts`` are what plugins made of them."""
 
     document: Document
     notes: tuple[str, ...] = ()
+    extracts: tuple[Extract, ...] = ()
 
 
 class _NamedTrace(NamedTuple):
@@ -110,7 +113,7 @@ def read_traces(document: Document, lanes: Lanes, kept: Keeper | None, *, local:
         traced = _read(document, name, files, lanes, {item.digest: item for item in named})
         if local and kept is not None:
             notes += _kept(paths.values(), kept)
-    return TracedDocument(traced.document, (*notes, *traced.notes))
+    return traced._replace(notes=(*notes, *traced.notes))
 
 
 def _is_small(path: Path) -> bool:
@@ -172,7 +175,8 @@ def _read(
     ]
     if problems or assembled.problems:
         raise InputError(document.source, problems or assembled.problems)
-    return TracedDocument(Document(assembled.raw, document.source), tuple(_notes(assembled, files[1:])))
+    document = Document(assembled.raw, document.source)
+    return TracedDocument(document, tuple(_notes(assembled, files[1:])), extracts_in(files[1:], assembled))
 
 
 def _notes(assembled: Ingested, files: Sequence[FileEvidence]) -> Iterator[str]:

@@ -152,7 +152,7 @@ def of_chain(chain: Sequence[str]) -> str:
 
 
 def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
-    """The class of an activity of a device, and what told it."""
+    """The class of an activity of a device, and what decided it."""
     if kind == "g":
         return GRAPH, "other"
     if kind == "y" or name.startswith("__amd_rocclr_copy"):
@@ -163,17 +163,17 @@ def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
     named = of_kernel(name)
     if named == "communication":
         return named, "name"
-    told = of_chain(chain)
-    if told and kind_of(told) == "compute":
-        return told, "op"
+    operator = of_chain(chain)
+    if operator and kind_of(operator) == "compute":
+        return operator, "op"
     return named, "other" if named == OTHER else "name"
 
 
 def of_host_work(chain: Sequence[str]) -> tuple[str, Source]:
-    """The class of an operator of the host that computes there, and what told it."""
-    told = of_chain(chain)
-    if told:
-        return told, "op"
+    """The class of an operator of the host that computes there, and what decided it."""
+    operator = of_chain(chain)
+    if operator:
+        return operator, "op"
     return OTHER, "other"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
@@ -102,7 +102,6 @@ class Difference:
     common: float | None = None  # the ratio by which nearly all classes moved alike
     still: tuple[str, ...] = ()  # axes of which no line moved
     slowest: tuple[str, str] = ("", "")
-    told: tuple[tuple[float, float, float], ...] = field(default=())
 
     @property
     def change(self) -> Fraction:
@@ -215,8 +214,6 @@ def _moved_by(axis: str) -> frozenset[str]:
 
 def _with_feedback(lines: Sequence[Line]) -> list[Line]:
     """A change of products beside a large one of gaps or communication may follow from it: the clock, the caches."""
-    from dataclasses import replace
-
     kinds = {"gemm": ("idle", "communication")}
     moved = [line for line in lines if line.standing != "noise"]
 

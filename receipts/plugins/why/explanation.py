@@ -77,22 +77,22 @@ def profiles_of(store: Store | None, receipt: Parsed, files: Iterable[Path] = ()
     from receipts.emit.files import sha256
     from receipts.ingest.evidence import read
 
-    made: dict[str, bytes] = {}
+    extracts: dict[str, bytes] = {}
     if store is not None and store.entries([receipt.id]):
-        made = {item.digest: item.raw for item in store.extracts(receipt.id, EXTRACT)}
+        extracts = {item.digest: item.raw for item in store.extracts(receipt.id, EXTRACT)}
     with ExitStack() as stack:
         kept = kept_files(store.database.address) if store is not None else None
         places = {sha256(str(path)): path for path in files}
         # What was read without the plugin, or on a machine that keeps the file and did not read it.
         missing = [item.sha256 for item in receipt.receipt.evidence or () if item.sha256 and item.kind in _TRACES]
         if kept is not None:
-            for digest in kept.held(missing) - made.keys() - places.keys():
+            for digest in kept.held(missing) - extracts.keys() - places.keys():
                 places[digest] = stack.enter_context(kept.file(digest))
-        for digest in sorted(listed_digests(receipt) & places.keys() - made.keys()):
+        for digest in sorted(listed_digests(receipt) & places.keys() - extracts.keys()):
             for reading in read(places[digest]).readings:
                 if EXTRACT in reading.extracts:
-                    made[digest] = reading.extracts[EXTRACT]
-    return [profile for _, raw in sorted(made.items()) for profile in read_profiles(raw)]
+                    extracts[digest] = reading.extracts[EXTRACT]
+    return [profile for _, raw in sorted(extracts.items()) for profile in read_profiles(raw)]
 
 
 def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = ()) -> tuple[TracedLaunch, ...]:
@@ -131,8 +131,8 @@ def explain(
     receipts = {item.id: item for side in sides for item in side}
     refusals = [*of_side("A", a, receipts), *of_side("B", b, receipts)]
     if verdict.status == "rejected":
-        found = next((item for item in verdict.findings if item.level == "E" and item.waived is None), None)
-        why = f"{found.code} {found.found}" if found is not None else "see receipts compare"
+        offense = next((item for item in verdict.findings if item.level == "E" and item.waived is None), None)
+        why = f"{offense.code} {offense.found}" if offense is not None else "see receipts compare"
         refusals.insert(0, refusal("rejected", why=why))
     table = None
     if a and b:

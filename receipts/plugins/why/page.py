@@ -33,14 +33,8 @@ def explanation_page(item: Explanation) -> Page:
         ),
     ]
     if table is not None:
-        sections.append(
-            Section(
-                "table",
-                "Where the step's time went",
-                tables=(_table(item, table),),
-                sentences=tuple(_notes(item, table)),
-            )
-        )
+        warning = () if item.status == "explained" else (say("anyway"),)
+        sections.append(Section("table", "Where the step's time went", warning, tables=(_table(item, table),)))
         kernels = _kernels(table)
         sections.append(
             Section(
@@ -126,14 +120,14 @@ def _table(item: Explanation, table: Difference) -> Table:
         a, b = item.measured
         rows.append(("not in the traces", "", "", _signed(item.residual), "measured less traced"))
         rows.append(("measured difference", _ms(a), _ms(b), _signed(b - a), f"±{_ms(item.noise)}"))
-    return table_of("", "class | #A [ms] | #B [ms] | #change [ms] | what it says…", rows)
+    return table_of("", "class | #A [ms] | #B [ms] | #change [ms] | what it says", rows, tuple(_notes(item, table)))
 
 
 def _row(line: Line) -> tuple[str, str, str, str, str]:
-    return line.name, _ms(line.a), _ms(line.b), _signed(line.change), _says(line)
+    return line.name, _ms(line.a), _ms(line.b), _signed(line.change), _reading(line)
 
 
-def _says(line: Line) -> str:
+def _reading(line: Line) -> str:
     note = f"; {line.note}" if line.note else ""
     if line.standing == "noise":
         return f"within noise (±{_ms(line.noise)})" if abs(line.change) <= line.noise else "too small to say"
@@ -145,8 +139,6 @@ def _says(line: Line) -> str:
 
 
 def _notes(item: Explanation, table: Difference) -> Iterator[str]:
-    if item.status != "explained":
-        yield say("anyway")
     if table.common is not None:
         yield say("common", ratio=table.common)
     for axis in table.still:

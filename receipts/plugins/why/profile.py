@@ -80,11 +80,6 @@ class Profile:
         """The steps that are explained."""
         return tuple(step for step in self.steps if not step.aside)
 
-    @property
-    def other_share(self) -> float:
-        """The share of the working time that no operator and no name classed."""
-        return self.told[2] / (sum(self.told) or 1)
-
 
 def extract(trace: SpanTrace) -> bytes | None:
     """The profiles of a file's devices as JSON; None where it has none."""
@@ -116,13 +111,13 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     tiles = windows(trace, work, host=host)[:MAX_STEPS]
     times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
-    told: Counter[str] = Counter()
+    classed: Counter[str] = Counter()
     for at, length, row, cause in partition(trace, work, [rank[of] for of, _ in own], tiles, host=host):
         of, by = own[row] if row >= 0 else (cause, "")
         times[at][of] += length
         if not tiles[at].aside and row >= 0:
             rows[of, names[work.name[row]]] += length
-            told[by] += length
+            classed[by] += length
     launches: Counter[int] = Counter()
     counts: Counter[tuple[str, str]] = Counter()
     begins = [tile.begin for tile in tiles]
@@ -152,7 +147,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
             KernelRow(of, name, time, counts[of, name])
             for (of, name), time in sorted(rows.items(), key=lambda item: (-item[1], item[0]))
         ),
-        (told["op"], told["name"], told["other"]),
+        (classed["op"], classed["name"], classed["other"]),
         _overlap(union(spans), [(tile.begin, tile.end) for tile in tiles if not tile.aside]),
     )
 

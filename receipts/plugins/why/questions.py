@@ -58,7 +58,7 @@ def why(
     from receipts.plugins.why.page import explanation_page
 
     compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
-    found = explain(compared, session.known, files=traces, anyway=anyway)
-    data = explanation_as_data(found)
+    explanation = explain(compared, session.known, files=traces, anyway=anyway)
+    data = explanation_as_data(explanation)
     rows = data["table"]["lines"] if data["table"] else []
-    return Answer(data, lambda: explanation_page(found), found.exit_code, rows=rows)
+    return Answer(data, lambda: explanation_page(explanation), explanation.exit_code, rows=rows)

@@ -256,8 +256,8 @@ class _Trace:
             "options": {name: bool(head[name]) for name in _OPTIONS if name in head},
         }
         broken = "" if reading.complete else self.error or body.source.broken or "it ends before its last event"
-        if (made := self.spans.finish(facts, broken)) is not None:
-            reading.extracts[self.extract] = made
+        if (extract := self.spans.finish(facts, broken)) is not None:
+            reading.extracts[self.extract] = extract
 
     def _path(self, covered: int) -> None:
         """What a whole trace shows of who hosted the step, on what, how much of it compiled, and what left the path."""

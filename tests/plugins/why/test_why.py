@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,13 @@ def test_documents_are_explained_with_the_traces_that_they_list(shell: Shell, to
     files = [str(shell.folder / f"{name}.json") for name in ("a0", "b0", "b1")]
     said = shell("why", files[0], *files[1:], "--also-a", str(shell.folder / "a1.json"), *traces, "--anyway", "--json")
     assert json.loads(said.out)["table"] is not None, said.out + said.err
+
+
+def test_the_worked_example_of_the_page_is_what_is_printed(
+    shell: Shell, told: Callable[..., None], checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    told()
+    text = (checkout / "docs" / "why.md").read_text(encoding="utf-8")
+    (session,) = re.findall(r"```console\n\$ receipts why label=a label=b\n(.*?)```", text, re.DOTALL)
+    assert why(shell).out == session
