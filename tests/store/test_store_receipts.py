@@ -17,6 +17,7 @@ from receipts.base.errors import ConflictError, InputError, NotFound, UsageError
 from receipts.store import Store, Submitted, open_store, prepare
 from receipts.store.address import address
 from receipts.store.database import connect, writing
+from receipts.store.documents import Extract
 from receipts.store.sql import guards
 from receipts.store.tables import erased, seals
 from receipts.store.tokens import Tokens
@@ -203,6 +204,7 @@ def _a_row_in_each_table(url: str) -> None:
         put(store, run__launch="one", run__label="b", run__supersedes={"target": "one", "reason": "x"})
         store.pin("@golden", first.id)
         store.purge(put(store).id, "for the tombstone")
+        store.keep_extracts(first.id, [Extract("00" * 32, "of-a-test", b"{}")])
         publish(store, first.id)
         sign(store, first.id)
         Tokens(store.database).add("ci", ["read"], None)
@@ -213,9 +215,13 @@ def _a_row_in_each_table(url: str) -> None:
 def test_no_client_changes_or_deletes_a_row(copied: Callable[..., str], table: str) -> None:
     url = copied("a row in each table", _a_row_in_each_table)
     column = {"receipts": "label", "purges": "reason", "stores": "made_by", "subjects": "side"}.get(table)
-    column = column or {"documents": "codec", "verdicts": "status", "pins": "name", "supersessions": "reason"}.get(
-        table
-    )
+    column = column or {
+        "documents": "codec",
+        "extracts": "codec",
+        "verdicts": "status",
+        "pins": "name",
+        "supersessions": "reason",
+    }.get(table)
     column = column or {"claims": "body", "claim_verdicts": "status", "claim_subjects": "side"}.get(table, "reason")
     column = {"quotes": "says", "seals": "root", "erased": "leaf"}.get(table, column)
     column = {"tokens": "name", "trusted_keys": "name", "envelopes": "signature"}.get(table, column)
