@@ -135,6 +135,7 @@ class Lane:
     required_features: tuple[str, ...] = ()
     nonessential_features: tuple[str, ...] = ()
     early_flags: tuple[str, ...] = ()
+    widens: tuple[str, ...] = ()
     wrap_order: tuple[str, ...] = ()
     ladder: tuple[str, ...] = ("device_batch", "sequence_length", "features", "topology", "stop")
     documented: tuple[Lineage, ...] = ()
@@ -234,6 +235,7 @@ def combined(a: Lane, b: Lane) -> Lane:
         required_features=tuple(dict.fromkeys((*a.required_features, *b.required_features))),
         couplings=tuple(item for item in a.couplings if item in b.couplings),
         bookkeeping=_names_of_both(a, b),
+        widens=tuple(name for name in a.widens if name in b.widens),
         compile_expensive=a.compile_expensive or b.compile_expensive,
         hosts_differ=a.hosts_differ or b.hosts_differ,
         minimum_steps=max(a.minimum_steps, b.minimum_steps),

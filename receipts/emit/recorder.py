@@ -219,6 +219,26 @@ class Recorder:
         """
         self._run.profile(int(steps))
 
+    def jit(
+        self,
+        step: Callable[..., Any] | None = None,
+        *,
+        tokens: int | None = None,
+        loss: Callable[[Any], Any] | int | str | None = None,
+        norm: Callable[[Any], Any] | int | str | None = None,
+        **options: Any,
+    ) -> Any:
+        """The step function of JAX, jitted with ``options`` where it is not yet, and recorded: ``step = rec.jit(step)``.
+
+        Each call is a step, and the program states batch, model, types and memory. ``loss`` and ``norm`` (of the
+        gradients) say where they are in what the step returns: a position, a key, or a function of the result.
+        """
+        from receipts.emit.sight.jax_step import jit
+
+        if step is None:
+            return lambda step: jit(self, step, tokens, loss, norm, options)
+        return jit(self, step, tokens, loss, norm, options)
+
     @guarded
     def window(self, start: int, stop: int | None = None) -> None:
         """State the measured window as positions of steps; ``stop`` is the step after its last."""
@@ -357,6 +377,10 @@ class Recorder:
     def launch(self) -> str:
         """The launch's identity, once the run has started."""
         return str(self._run.record.head.get("launch") or "")
+
+    def beside(self, suffix: str) -> str:
+        """The path of a file that belongs to the receipt: as the receipt's, with this suffix."""
+        return os.path.splitext(self._run.record.head["out"])[0] + suffix
 
     @property
     def written(self) -> str:

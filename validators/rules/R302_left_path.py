@@ -11,7 +11,8 @@ witness of another context never contradicts).
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. Where a launch states no intent
 (`path.intended`), the lane is the intent: any path that it permits is right. `auto` intends any permitted path, and
-`xla` any attention that XLA makes itself, and `flex` any of its dispatchers. Host reads (`aten::_local_scalar_dense`)
+`xla` any attention that XLA makes itself, and `flex` any of its dispatchers. fp32 matmuls for bf16 ones, where the lane
+says that its compiler widens them (`widens`). Host reads (`aten::_local_scalar_dense`)
 are not fallbacks: R303 judges them. R307 judges FP8 that did not run, and R309 a partition that the compiler did not
 keep.
 """
@@ -67,7 +68,7 @@ def left_path(case: Case) -> Iterator[Offense]:
         allowed = case.lane.path.get(name)
         if allowed is not None and not permitted(got, allowed):
             yield _offense(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
-        elif want is not None and not _same(name, want, got):
+        elif want is not None and not _same(name, want, got) and not (name == "compute_dtype" and _widened(case, got)):
             yield _offense(name, got, f"{want}, as {intended_path} asks")
     graphs = case.get("compile.cuda_graph_implementation")
     if case.get(_GRAPHS_SEEN) is True and graphs is not None and not parts(graphs):
@@ -113,6 +114,12 @@ def _same(name: str, want: Any, got: Any) -> bool:
             bool(requested) and (requested == seen or not requested <= {"bf16", "fp16", "fp32", "tf32"})
         )
     return answers(want, got)
+
+
+def _widened(case: Case, got: Any) -> bool:
+    """Whether fp32 ran for types that the lane's compiler has no product of, and what else ran was asked for."""
+    asked = dtypes(case.get(_ASKED["compute_dtype"]))
+    return bool(asked & set(case.lane.widens)) and asked - set(case.lane.widens) <= dtypes(got) <= asked | {"fp32"}
 
 
 def _library(gemm: Any) -> bool:

@@ -214,6 +214,9 @@ class RecordedStep:
         self._tokens = tokens
         self._read = read
         self._begun = False
+        # What looks at the arguments of a call before it, and at its result before its step has ended.
+        self._look: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = None
+        self._landed: Callable[[Any], None] | None = None
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Call the step function; what it raises is the job's, what the recorder raises a note."""
@@ -222,11 +225,15 @@ class RecordedStep:
             self._begun = True
             quietly(loop, "start", loop.start)
         quietly(loop, "step", loop.begin)
+        if self._look is not None:
+            quietly(loop, "program", self._look, given, named)
         try:
             result = self._inner(*given, **named)
         except BaseException as error:
             quietly(loop, "step", loop.drop, f"{type(error).__name__} left it")
             raise
+        if self._landed is not None:
+            quietly(loop, "program", self._landed, result)
         quietly(loop, "step", loop.end, self._tokens)
         if self._read is not None:
             quietly(loop, "loss", self._read, result)

@@ -126,7 +126,14 @@ def _listen(stated: ProbeOutput) -> None:
     monitoring.register_event_listener(listener.event)
     monitoring.register_event_duration_secs_listener(listener.duration)
     stated.kept["listener"], stated.kept["unheard"] = listener, begun()
+    stated.kept["before"] = _asked()
     stated.kept["heard_from"] = stated.steps
+
+
+def _asked() -> int | None:
+    """How many programs this process has compiled or loaded so far, as JAX's own cache of them counts."""
+    counts = getattr(imported.part("jax._src.interpreters.pxla", "_cached_compilation"), "cache_info", None)
+    return None if counts is None else int(counts().misses)
 
 
 def _stop(stated: ProbeOutput) -> None:
@@ -234,7 +241,12 @@ def _compiles(stated: ProbeOutput) -> None:
     listener: JaxListener | None = stated.kept.get("listener")
     if listener is None:
         return
-    if stated.kept["unheard"]:
+    before, disk = stated.kept["before"], _disk_cache()
+    if stated.kept["unheard"] and before is not None and not disk:
+        # None of those came from a cache on disk.
+        stated.put("compile.compiles", before + listener.compiled)
+        stated.put("compile.cache_state", "off")
+    elif stated.kept["unheard"]:
         stated.note("JAX had computed before the recorder listened: compiles before that are not counted")
     else:
         stated.put("compile.compiles", listener.compiled)
@@ -252,9 +264,13 @@ def _config() -> dict[str, Any]:
     return dict(getattr(imported.part("jax._src.config", "config"), "values", None) or {})
 
 
-def _cache(stated: ProbeOutput, listener: JaxListener) -> None:
+def _disk_cache() -> bool:
     values = _config()
-    if not values.get("jax_enable_compilation_cache", True) or not values.get("jax_compilation_cache_dir"):
+    return bool(values.get("jax_enable_compilation_cache", True) and values.get("jax_compilation_cache_dir"))
+
+
+def _cache(stated: ProbeOutput, listener: JaxListener) -> None:
+    if not _disk_cache():
         stated.put("compile.cache_state", "off")
     elif bool(listener.hits) != bool(listener.misses):
         stated.put("compile.cache_state", "warm" if listener.hits else "cold")

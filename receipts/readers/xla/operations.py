@@ -127,8 +127,9 @@ class Dots:
         array, known = shape(text) if text is not None else None, self._scores[step]
         if array is None or len(extents := array[1]) < 3 or len(known) >= MAX_SHAPES:
             return
-        for one, other in itertools.pairwise(sorted(extents)):
-            if one == other >= MIN_SEQUENCE:
+        for one, other in itertools.combinations(sorted(extents), 2):
+            # A product for groups of query heads has them and the sequence in one extent.
+            if one >= MIN_SEQUENCE and (one == other or (step == "product" and not other % one)):
                 known.add((one, math.prod(extents)))
 
     @property
