@@ -29,7 +29,8 @@ class Attention(nnx.Module):
 
 class Block(nnx.Module):
     def __init__(self, rngs):
-        self.attention, self.one, self.two = Attention(rngs), nnx.RMSNorm(WIDTH, rngs=rngs), nnx.RMSNorm(WIDTH, rngs=rngs)
+        self.attention = Attention(rngs)
+        self.one, self.two = nnx.RMSNorm(WIDTH, rngs=rngs), nnx.RMSNorm(WIDTH, rngs=rngs)
         self.gate, self.up = (nnx.Linear(WIDTH, 160, use_bias=False, rngs=rngs) for _ in range(2))
         self.down = nnx.Linear(160, WIDTH, use_bias=False, rngs=rngs)
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from receipts.emit.contract import UnstatedFact
     from receipts.emit.facts import MemoryFields
+    from receipts.emit.run_record import RunRecord
 
     SpanName = Literal["compile", "checkpoint", "eval", "data", "profile"]
     Flag = Literal["warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data"]
@@ -228,7 +229,7 @@ class Recorder:
         norm: Callable[[Any], Any] | int | str | None = None,
         **options: Any,
     ) -> Any:
-        """The step function of JAX, jitted with ``options`` where it is not yet, and recorded: ``step = rec.jit(step)``.
+        """The step function of JAX, jitted with ``options`` where it is not yet, recorded: ``step = rec.jit(step)``.
 
         Each call is a step, and the program states batch, model, types and memory. ``loss`` and ``norm`` (of the
         gradients) say where they are in what the step returns: a position, a key, or a function of the result.
@@ -378,9 +379,18 @@ class Recorder:
         """The launch's identity, once the run has started."""
         return str(self._run.record.head.get("launch") or "")
 
-    def beside(self, suffix: str) -> str:
-        """The path of a file that belongs to the receipt: as the receipt's, with this suffix."""
-        return os.path.splitext(self._run.record.head["out"])[0] + suffix
+    @property
+    def record(self) -> RunRecord:
+        """What the receipt is built from, for the parts of the recorder itself."""
+        return self._run.record
+
+    def beside(self, ending: str) -> str:
+        """The path of a new file that belongs to the receipt, beside it and named after it."""
+        return self._run.beside(ending)
+
+    def ask(self, probe: Any) -> None:
+        """Ask a probe beside the recorder's own, in a run that has begun or will."""
+        self._run.ask(probe)
 
     @property
     def written(self) -> str:

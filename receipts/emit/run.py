@@ -125,11 +125,14 @@ class RunState:
         if (torch := sys.modules.get("torch")) is None:
             raise RuntimeError("torch is not imported, and what it trains is to be watched")
         models = tuple(model) if isinstance(model, list | tuple) else (model,)
-        watch = Watch(torch, lambda: rec, models, () if optimizer is None else (optimizer,))
+        self.ask(Watch(torch, lambda: rec, models, () if optimizer is None else (optimizer,)))
+
+    def ask(self, probe: Any) -> None:
+        """Ask a probe beside the recorder's own, from now on or from the start."""
         if self._probing is None and not self._started:
-            self._more.append(watch)
+            self._more.append(probe)
         elif self._probing is not None:
-            self._probing.load([watch])
+            self._probing.load([probe])
 
     def withdraw(self) -> None:
         """End without a receipt: another recorder has this launch."""
@@ -270,11 +273,17 @@ class RunState:
 
     def _trace(self) -> str:
         """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
-        out, launch = self.record.head["out"], self.record.head["launch"]
-        stem = os.path.splitext(out)[0].removesuffix(".part")
-        own = f"{stem}.{launch[:8]}"
-        names = [f"{stem}.trace", f"{own}.trace", *(f"{own}-{at}.trace" for at in range(2, 99))]
+        names = self._names("trace")
         return next(name for name in names if not os.path.exists(name) and not os.path.exists(f"{name}.json.gz"))
+
+    def beside(self, ending: str) -> str:
+        """The path of a new file beside the receipt, such as ``run.hlo.txt.gz``; an older launch keeps its own."""
+        return next(name for name in self._names(ending) if not os.path.exists(name))
+
+    def _names(self, ending: str) -> list[str]:
+        stem = os.path.splitext(self.record.head["out"])[0].removesuffix(".part")
+        own = f"{stem}.{self.record.head['launch'][:8]}"
+        return [f"{stem}.{ending}", f"{own}.{ending}", *(f"{own}-{at}.{ending}" for at in range(2, 99))]
 
     def _begin_witness(self, count: int) -> None:
         """Begin the witness with the last step of the warm-up, on the first rank: the others wait for it anyway."""
@@ -482,7 +491,7 @@ class RunState:
         """What the lane asks for and nobody has stated."""
         unstated = missing(self.facts, self.record.head["lane"])
         own = OWN if self.record.steps or self.steps.count else ()
-        if any(row.get("kind") == "torch-profiler" and row.get("sha256") for row in self.facts.evidence):
+        if any(row.get("kind") in ("torch-profiler", "hlo") and row.get("sha256") for row in self.facts.evidence):
             own = (*own, "evidence", *(item.path for item in unstated if item.path.startswith("path.witnessed.")))
         return tuple(item for item in unstated if item.path not in own)
 

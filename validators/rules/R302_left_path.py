@@ -118,8 +118,8 @@ def _same(name: str, want: Any, got: Any) -> bool:
 
 def _widened(case: Case, got: Any) -> bool:
     """Whether fp32 ran for types that the lane's compiler has no product of, and what else ran was asked for."""
-    asked = dtypes(case.get(_ASKED["compute_dtype"]))
-    return bool(asked & set(case.lane.widens)) and asked - set(case.lane.widens) <= dtypes(got) <= asked | {"fp32"}
+    asked, seen, widened = dtypes(case.get(_ASKED["compute_dtype"])), dtypes(got), set(case.lane.widens)
+    return bool(asked & widened and seen) and asked - widened <= seen <= asked | {"fp32"}
 
 
 def _library(gemm: Any) -> bool:

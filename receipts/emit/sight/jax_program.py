@@ -1,9 +1,9 @@
 """What a step of JAX computes, read from its jaxpr: batch, length, widths, depth, types, recomputation.
 
-The program says what no argument does. An argument of 4 x 129 tokens trains 4 x 128 of them: the lookup in the embedding
-has the rows and the length that were computed, and a scan around it how often. Values that follow from arguments alone
-are the model's; those of products of two activations are attention's. Parts of the step are told by the names that
-`jax.grad` and `jax.checkpoint` put on the name stack.
+The program says what no argument does. An argument of 4 x 129 tokens trains 4 x 128 of them: the lookup in the
+embedding has the rows and the length that were computed, and a scan around it how often. What follows from arguments
+alone is a weight; a product of two activations is attention's. Parts of the step are told by the names that `jax.grad`
+and `jax.checkpoint` put on the name stack.
 Sources: `jax/_src/interpreters/ad.py` (jvp, transpose), `jax/_src/ad_checkpoint.py`; jaxprs of JAX 0.4.30 to 0.10.
 """
 
@@ -44,6 +44,13 @@ class Lookup:
         self.vocabulary, self.hidden = _shape(equation.invars[0])
         self.rows = _shape(equation.outvars[0])[:-1]
 
+    def fit(self, given: tuple[int, ...]) -> None:
+        """Take rows and length from the argument where the lookup has them in one extent, as `jax.vmap` leaves it."""
+        every = prod(self.rows)
+        if len(given) > 1 and (len(self.rows) == 1 or self.rows[-1] == 1):
+            length = next((size for size in (given[-1], given[-1] - 1) if size > 0 and not every % size), 0)
+            self.rows = (every // length, length) if length else self.rows
+
 
 class Product:
     """A multiplication of matrices. ``weight`` is the argument that one side follows from, None for two activations.
@@ -56,8 +63,9 @@ class Product:
         self.place, self.weight = place, None if weight is None else _argument(weight)
         self.sides = [_shape(variable) for variable in equation.invars[:2]]
         self.size = prod(_shape(equation.outvars[0]))
-        names = [_TYPES.get(kind, "fp8" if kind.startswith("float8") else "") for kind in map(_dtype, equation.invars[:2])]
-        self.dtype = min((name for name in names if name), key=_WIDTHS.index, default="")
+        kinds = (_dtype(variable) for variable in equation.invars[:2])
+        names = (_TYPES.get(kind, "fp8" if kind.startswith("float8") else "") for kind in kinds)
+        self.dtype = min(filter(None, names), key=_WIDTHS.index, default="")
         if equation.primitive.name.startswith("ragged_dot"):
             self.experts, self.inner, self.outer = (self.sides[1] + (1, 1, 1))[:3]
             self.out: tuple[int, ...] = ()
@@ -132,7 +140,9 @@ class StepProgram:
         whole_rows = len(table) == 2 and tuple(equation.params.get("slice_sizes", ()))[-1:] == table[-1:]
         if sides[0] is None or not whole_rows or len(out) < 2 or out[-1] != table[-1]:
             return
-        self.lookups.append(Lookup(equation, place, sides[0], sides[1]))
+        lookup = Lookup(equation, place, sides[0], sides[1])
+        lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
+        self.lookups.append(lookup)
 
     def _inner(self, equation: Any, origins: dict[int, int], sides: list[Any], place: Place) -> list[Any] | None:
         """Visit the programs within an equation; what its results follow from, None where it has none."""
@@ -229,7 +239,8 @@ def facts(program: StepProgram) -> dict[str, Any]:
     if training:
         parameters = parameter_arguments(program)
         kinds = {_TYPES.get(program.types[at], "") for at in parameters}
-        leaves["model.parameters_total"] = sum(prod(program.arguments[at]) for at in parameters)
+        if lookup is not None:
+            leaves["model.parameters_total"] = sum(prod(program.arguments[at]) for at in parameters)
         leaves["numerics.parameter_dtype"] = kinds.pop() if len(kinds) == 1 else None
         leaves["numerics.recompute"] = _recompute(program)
         if lookup is not None and not lookup.carried:
@@ -238,9 +249,12 @@ def facts(program: StepProgram) -> dict[str, Any]:
 
 
 def parameter_arguments(program: StepProgram) -> list[int]:
-    """The arguments that the forward pass takes and that hold floating-point numbers."""
+    """The arguments that the forward pass takes and that hold numbers, but for those of every token, as a mask does."""
     tables = {item.table for item in program.lookups}
-    return sorted(at for at in program.used | tables if "float" in program.types[at])
+    of_tokens = {item.rows for item in program.lookups}
+    of_tokens |= {program.arguments[item.tokens] for item in program.lookups if item.tokens is not None}
+    floats = (at for at in program.used | tables if "float" in program.types[at])
+    return sorted(at for at in floats if program.arguments[at] not in of_tokens)
 
 
 def main_lookup(program: StepProgram) -> Lookup | None:
@@ -270,6 +284,14 @@ def batch(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
     if groups:
         leaves |= {"batch.global_batch": rows * passes * groups, "batch.accumulation": passes}
     return leaves
+
+
+def tokens(program: StepProgram) -> int | None:
+    """Tokens of a step over all devices; None where the program does not say."""
+    lookup = main_lookup(program)
+    leaves = batch(program, lookup) if lookup is not None else {}
+    whole = leaves.get("batch.global_batch")
+    return whole * leaves["batch.sequence_length"] if whole else None
 
 
 def _compute_types(program: StepProgram) -> str:
@@ -345,5 +367,5 @@ def _feed_forward(forward: list[Product], hidden: int, joined: int, blocks: int,
     gated = plain != blocks
     leaves: dict[str, Any] = {"model.pattern": "[*-]", "model.alphabet": "nemo", "model.ffn": inner}
     if experts > 1:
-        leaves = {"model.pattern": "[*E]", "model.alphabet": "nemo", "model.experts": experts, "model.expert_ffn": inner}
+        leaves |= {"model.pattern": "[*E]", "model.experts": experts, "model.expert_ffn": inner, "model.ffn": None}
     return leaves | {"model.ffn_projections": 3 if gated else 2}

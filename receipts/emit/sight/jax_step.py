@@ -3,7 +3,8 @@
 Before the first call the step is lowered with the call's own arguments: JAX keeps what it traced and lowered, and the
 call compiles it, once. After that call its executable is looked at, where the lowered step has it by then; nothing here
 compiles. The compiled text is written beside the receipt and listed as evidence, for readers to tell what ran. Donated
-arrays are only looked at for their shapes. A call returns when the step is dispatched, and nothing here waits for it.
+arrays are only looked at for their shapes. A call returns when the step is dispatched; the job never waits (see
+`jax_landings`).
 Sources: `jax/_src/stages.py`, `jax/_src/interpreters/pxla.py` (MeshComputation), JAX 0.10.2; flax 0.12, equinox 0.13.
 """
 
@@ -15,98 +16,101 @@ from math import prod
 from receipts.emit.integrations.loop import Loop, quietly
 from receipts.emit.integrations.wrappers import RecordedStep
 from receipts.emit.probes import imported
-from receipts.emit.sight import jax_program
+from receipts.emit.sight import jax_program, jax_results
+from receipts.emit.sight.jax_landings import Landings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
+    from receipts.emit.probing import ProbeOutput
     from receipts.emit.recorder import Recorder
+    from receipts.emit.sight.jax_results import Getter, Wanted
 
-    Reading = Callable[[Any], Any] | int | str | None
+    Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 MAX_TEXT = 256 << 20
-_ADAPTERS = re.compile(r"lora|adapter|dora", re.I)
-_NAMES = {"loss": re.compile(r"(^|_)loss$", re.I), "norm": re.compile(r"(g|grads?|gradient)_?norm$", re.I)}
+# Calls after which it shows whether the job reads every result.
+FIRST_CALLS = 8
+_ADAPTERS = re.compile(r"lora|adapter", re.I)
 
 
 class SeenStep(RecordedStep):
     """A jitted step that records its calls and states its program. ``lower(…).compile()`` gives one, too."""
 
-    def __init__(self, rec: Recorder, step: Any, tokens: int | None, readings: dict[str, Reading], **options: Any):
+    NAME = "jax step"
+
+    def __init__(self, rec: Recorder, step: Any, tokens: int | None, wanted: dict[str, Wanted], **options: Any) -> None:
         super().__init__(Loop(rec, "jax"), step, tokens, None)
-        self._rec, self._options, self._readings = rec, options, readings
+        self._rec, self._options, self._wanted = rec, options, wanted
         self._built = hasattr(step, "lower") or hasattr(step, "as_text")
         self._lowered: Any = None
         self._program: jax_program.StepProgram | None = None
-        self._shapes: dict[Any, int | None] = {}
-        self._tokens_at: Callable[[Any], Any] | None = None
+        # Tokens of a step by the shape of the argument that holds them, and where in a call that is.
+        self._counts: dict[Any, int | None] = {}
+        self._tokens_of: Getter | None = None
+        self._shape: Any = None
         self._states: set[Any] = set()
+        self._loss: Getter | None = None
+        self._norm: Getter | None = None
+        self._least: Getter | None = None
+        self._landings: Landings | None = None
+        self._first: list[Any] | None = []
+        self._waits = "none"
         self._look, self._landed = self._before, self._after
 
-    def _before(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _before(self, *call: Any) -> None:
         """Before the first call: build the jitted step, and state what its program says."""
         self._look = None
-        self._build(given, named)
-        self._see((given, named))
+        self._build(call)
+        self._see(call)
 
-    def _build(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _build(self, call: Call) -> None:
         if not self._built:
-            self._inner, self._built = _jit_of(given, named)(self._inner, **self._options), True
+            self._inner, self._built = _jit_for(call)(self._inner, **self._options), True
 
-    def _see(self, call: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
-        if (closed := self._trace(*call)) is None:
+    def _see(self, call: Call) -> None:
+        tree = imported.module("jax.tree_util")
+        self._states = {tree.tree_structure(item) for item in call[0] if not tree.all_leaves([item])}
+        if (closed := self._trace(call)) is None:
             return
         self._program = program = jax_program.StepProgram(closed)
         self._loop.stated(jax_program.facts(program))
-        tree = imported.module("jax.tree_util")
-        self._states = {tree.tree_structure(item) for item in call[0]}
         leaves = tree.tree_flatten_with_path(call)[0]
-        paths = [tree.keystr(path) for path, _ in leaves]
-        if len(leaves) >= len(program.arguments) and not any(map(_ADAPTERS.search, paths)):
+        if len(leaves) >= len(program.arguments) and not any(_ADAPTERS.search(tree.keystr(path)) for path, _ in leaves):
             self._loop.stated({"numerics.adapters.kind": "none"})
         lookup = jax_program.main_lookup(program)
-        if lookup is None:
+        if lookup is None or self._tokens is not None:
             return
+        self._tokens = jax_program.tokens(program)
         shape = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
         same = (path for path, leaf in leaves if getattr(leaf, "shape", None) == shape and "int" in str(leaf.dtype))
-        if self._tokens is None and (getter := _getter(next(same, ()))) is not None:
-            self._tokens_at = getter
-            self._shapes[shape] = self._program_tokens(lookup)
-            self._tokens, self._look = self._shapes[shape], self._again
-        elif self._tokens is None:
-            self._tokens = self._program_tokens(lookup)
+        if shape and (getter := jax_results.getter(next(same, ()))) is not None:
+            self._tokens_of, self._counts[shape], self._look = getter, self._tokens, self._again
+            self._shape = shape
 
-    def _program_tokens(self, lookup: jax_program.Lookup) -> int | None:
-        leaves = jax_program.batch(self._program, lookup) if self._program is not None else {}
-        whole = leaves.get("batch.global_batch")
-        return whole * leaves["batch.sequence_length"] if whole else None
-
-    def _again(self, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Before every call: tokens of another shape are another program, with its own count."""
-        if self._tokens_at is None:
+    def _again(self, *call: Any) -> None:
+        """Before every further call: tokens of another shape are another program, with its own count."""
+        shape = self._tokens_of(call).shape  # type: ignore[misc]  # it is there where this is called
+        if shape == self._shape:
             return
-        shape = self._tokens_at((given, named)).shape
-        if shape not in self._shapes:
-            self._shapes[shape] = None
-            if (closed := self._trace(given, named)) is not None:
-                self._program = jax_program.StepProgram(closed)
-                lookup = jax_program.main_lookup(self._program)
-                self._shapes[shape] = self._program_tokens(lookup) if lookup is not None else None
-        self._tokens = self._shapes[shape]
+        self._shape = shape
+        if shape not in self._counts:
+            self._counts[shape] = None
+            if (closed := self._trace(call)) is not None:
+                self._counts[shape] = jax_program.tokens(jax_program.StepProgram(closed))
+        self._tokens = self._counts[shape]
 
-    def _trace(self, given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """The closed jaxpr of a call, and what it was lowered to; None where the step is compiled already."""
-        inner, trace = self._inner, getattr(self._inner, "trace", None)
+    def _trace(self, call: Call) -> Any:
+        """The jaxpr of a call, and what it is lowered to; None where the step is compiled already."""
+        (given, named), inner = call, self._inner
         if not hasattr(inner, "lower"):
             return None
-        traced = trace(*given, **named) if trace is not None else None
-        self._lowered = (traced or inner).lower(*(() if traced else given), **({} if traced else named))
-        self._lowered = getattr(self._lowered, "lowered", self._lowered)  # of flax's and equinox's own
-        traced = getattr(traced, "traced", traced)
+        traced = inner.trace(*given, **named) if hasattr(inner, "trace") else None
+        lowered = traced.lower() if traced is not None else inner.lower(*given, **named)
+        self._lowered = getattr(lowered, "lowered", lowered)  # within flax's and equinox's own
         if traced is not None:
-            return traced.jaxpr
+            return getattr(traced, "traced", traced).jaxpr
         make = imported.part("equinox", "filter_make_jaxpr") or imported.part("jax", "make_jaxpr")
         closed = make(inner)(*given, **named)
         return closed[0] if isinstance(closed, tuple) else closed
@@ -114,35 +118,59 @@ class SeenStep(RecordedStep):
     def _after(self, result: Any) -> None:
         """After the first call: find loss and norm in its result, and look at what was compiled for it."""
         self._landed = None
+        self._loss = jax_results.reader("loss", self._wanted["loss"], result, self._states)
+        self._norm = jax_results.reader("norm", self._wanted["norm"], result, self._states)
+        self._least = jax_results.least(result, self._states)
+        if self._loss is not None or self._least is not None:
+            self._landings = Landings(self._rec.steps)
+        self._read = self._results
         quietly(self._loop, "the compiled step", self._compiled)
-        loss, norm = (_reader(name, wanted, result, self._states) for name, wanted in self._readings.items())
-        rec = self._rec
 
-        def read(result: Any) -> None:
-            if loss is not None:
-                rec.loss(loss(result))
-            if norm is not None:
-                rec.gradient_norm(norm(result))
+    def _results(self, result: Any) -> None:
+        """After every call: keep loss and norm, which are read at the end, and have the step's end waited for."""
+        rec, value = self._rec, None
+        if (loss := self._loss) is not None:
+            value = loss(result)
+            rec.loss(value)
+        if (norm := self._norm) is not None:
+            rec.gradient_norm(norm(result))
+        if (landings := self._landings) is not None:
+            landings.put(self._least(result) if value is None and self._least is not None else value)
+            if (first := self._first) is not None:
+                first.append(value)
+                if len(first) == FIRST_CALLS:
+                    self._decide(landings, first)
 
-        self._read = read if loss or norm else None
+    def _decide(self, landings: Landings, first: list[Any]) -> None:
+        """After the first calls: where the job has read every result before the last one, calls are as far apart as
+        steps, and nothing is waited for. An array that was read holds its number."""
+        self._first = None
+        if all(getattr(value, "_npy_value", None) is not None for value in first[:-1]):
+            landings.stop()
+            self._landings, self._waits = None, "loss read"
+
+    def at_end(self, stated: ProbeOutput) -> None:
+        """Write when steps ended over when they were dispatched, and state which of both the receipt has."""
+        if self._read is None:
+            return
+        if self._landings is not None and self._landings.close(self._rec.record):
+            self._waits = "device"
+        stated.put("measurement.synchronisation", self._waits)
 
     def _compiled(self) -> None:
         """State the memory, the layout and the text of the program that ran."""
-        lowered = self._lowered
-        if lowered is None:
-            compiled = self._inner if hasattr(self._inner, "as_text") else None
-        else:
-            # The call left it there. Without it, asking would compile a second time.
-            done = getattr(getattr(lowered, "_lowering", None), "_executable", None) is not None
-            compiled = lowered.compile() if done else None
-        self._lowered = None
+        lowered, self._lowered = self._lowered, None
+        compiled = self._inner if hasattr(self._inner, "as_text") else None
+        # The call left its executable there. Without it, asking would compile a second time.
+        if lowered is not None and getattr(getattr(lowered, "_lowering", None), "_executable", None) is not None:
+            compiled = lowered.compile()
         if compiled is None:
-            self._rec.note("the compiled step was not at hand: what ran is not shown by its text")
+            self._rec.note("the compiled step was not at hand: its text does not show what ran")
             return
         quietly(self._loop, "memory of the step", self._memory, compiled)
         if self._program is not None:
             quietly(self._loop, "shardings", self._shardings, compiled, self._program)
-        if self._rec.stated_by("jax").rank == 0:
+        if self._rec.record.place.rank == 0:
             quietly(self._loop, "text of the step", self._write, compiled)
 
     def _memory(self, compiled: Any) -> None:
@@ -152,66 +180,67 @@ class SeenStep(RecordedStep):
         cost = compiled.cost_analysis() or {}
         cost = cost[0] if isinstance(cost, list | tuple) else cost  # a list before 0.5
         observed = {name: float(cost[name]) for name in ("flops", "bytes accessed") if name in cost}
-        version = str(imported.part("jax", "__version__"))
         if observed:
-            self._rec.observe(kind="jax-cost-analysis", level="intent", producer="jax", version=version, observed=observed)
+            version = str(imported.part("jax", "__version__"))
+            self._rec.observe(kind="jax-cost", level="intent", producer="jax", version=version, observed=observed)
 
     def _shardings(self, compiled: Any, program: jax_program.StepProgram) -> None:
         """State mesh and degrees, and the micro batch of one device where the batch is split."""
         tree = imported.module("jax.tree_util")
         every = tree.tree_leaves(compiled.input_shardings, is_leaf=lambda item: item is None)
-        meshes = [mesh for item in every if (mesh := dict(getattr(getattr(item, "mesh", None), "shape", None) or {}))]
-        mesh = next(iter(meshes), {}) or program.mesh
-        if prod(mesh.values()) < 2:
+        meshes = (dict(getattr(getattr(item, "mesh", None), "shape", None) or {}) for item in every)
+        mesh = max(meshes, key=len, default={}) or program.mesh
+        lookup = jax_program.main_lookup(program)
+        if prod(mesh.values()) < 2 or lookup is None:
             return
         self._loop.stated({"parallelism.mesh_axes": ",".join(f"{name}:{size}" for name, size in mesh.items())})
-        lookup = jax_program.main_lookup(program)
-        if lookup is None or lookup.tokens is None or len(every) != len(program.arguments) or lookup.place.devices > 1:
+        if lookup.tokens is None or len(every) != len(program.arguments) or lookup.place.devices > 1:
             return
-        axes = [_axes(every[at]) for at in range(len(every))]
-        rows, groups = axes[lookup.tokens], 1
-        for name in rows:
-            groups *= mesh.get(name, 1)
-        split = {name for at in jax_program.parameter_arguments(program) for name in axes[at]}
-        batch = jax_program.batch(program, lookup)
-        if "batch.micro_batch" in batch and not batch["batch.micro_batch"] % groups:
+        rows = _axes(every[lookup.tokens])
+        split = {name for at in jax_program.parameter_arguments(program) for name in _axes(every[at])}
+        degree = {
+            "tensor": prod(mesh[name] for name in split - rows),
+            "shard": prod(mesh[name] for name in split & rows),
+        }
+        self._loop.stated({f"parallelism.{name}": size for name, size in degree.items()})
+        batch, groups = jax_program.batch(program, lookup), prod(mesh[name] for name in rows)
+        if not batch["batch.micro_batch"] % groups:
             self._loop.stated({"batch.micro_batch": batch["batch.micro_batch"] // groups})
-        tensor = prod(mesh[name] for name in split - set(rows) if name in mesh)
-        shard = prod(mesh[name] for name in split & set(rows) if name in mesh)
-        self._loop.stated({"parallelism.tensor": tensor, "parallelism.shard": shard})
 
     def _write(self, compiled: Any) -> None:
         import gzip
 
-        text = compiled.as_text()
-        if not text or len(text) > MAX_TEXT:
-            self._rec.note(f"the compiled step has {len(text or '')} characters: its text is not kept")
+        text = compiled.as_text() or ""
+        if not 0 < len(text) <= MAX_TEXT:
+            self._rec.note(f"the compiled step has {len(text)} characters: its text is not kept")
             return
-        path = self._rec.beside(".hlo.txt.gz")
+        path = self._rec.beside("hlo.txt.gz")
         with gzip.open(path, "wt", compresslevel=3) as stream:
             stream.write(text)
         self._rec.attach(path, "hlo")
 
     def lower(self, *given: Any, **named: Any) -> AheadStep:
         """Lower the step ahead of time; what ``compile()`` gives is recorded, too."""
-        self._build(given, named)
+        self._build((given, named))
         return AheadStep(self, self._inner.lower(*given, **named), (given, named))
+
+    def _compiled_ahead(self, compiled: Any, call: Call) -> SeenStep:
+        quietly(self._loop, "start", self._loop.start)
+        quietly(self._loop, "program", self._see, call)
+        step = jit(self._rec, compiled, self._tokens, self._wanted["loss"], self._wanted["norm"], {})
+        step._program, step._states = self._program, self._states
+        return step
 
 
 class AheadStep:
     """A lowered step, whose compiled one is recorded."""
 
-    def __init__(self, step: SeenStep, lowered: Any, call: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
+    def __init__(self, step: SeenStep, lowered: Any, call: Call) -> None:
         self._step, self._lowered, self._call = step, lowered, call
 
     def compile(self, *given: Any, **named: Any) -> SeenStep:
         """Compile it, by JAX's own call."""
-        step, compiled = self._step, self._lowered.compile(*given, **named)
-        seen = SeenStep(step._rec, compiled, step._tokens, step._readings)
-        quietly(step._loop, "start", step._loop.start)
-        quietly(step._loop, "program", step._see, self._call)
-        seen._program, seen._tokens, seen._tokens_at = step._program, step._tokens, None
-        return seen
+        return self._step._compiled_ahead(self._lowered.compile(*given, **named), self._call)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._lowered, name)
@@ -220,62 +249,27 @@ class AheadStep:
         return f"AheadStep({self._lowered!r})"
 
 
-def jit(rec: Recorder, step: Any, tokens: int | None, loss: Reading, norm: Reading, options: dict[str, Any]) -> SeenStep:
+def jit(rec: Recorder, step: Any, tokens: int | None, loss: Wanted, norm: Wanted, options: dict[str, Any]) -> SeenStep:
     """The step, jitted with these options where it is not yet, and recorded."""
     seen = SeenStep(rec, step, tokens, {"loss": loss, "norm": norm}, **options)
+    quietly(seen._loop, "start", rec.ask, seen)
     quietly(seen._loop, "start", rec.start)
     return seen
 
 
-def _jit_of(given: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """The `jit` that a step of these arguments needs: of `flax.nnx` and equinox their own, which keep their modules."""
-    every = (*given, *named.values())
-    for module, kind, name in (("flax.nnx", "Module", "jit"), ("equinox", "Module", "filter_jit")):
-        base = imported.part(module, kind) or getattr(imported.module(module), kind, None)
+def _jit_for(call: Call) -> Any:
+    """The `jit` that a step of these arguments needs: of `flax.nnx` and equinox their own, which know their modules."""
+    every = (*call[0], *call[1].values())
+    for name, function in (("flax.nnx", "jit"), ("equinox", "filter_jit")):
+        base = getattr(imported.module(name), "Module", None)
         if base is not None and any(isinstance(item, base) for item in every):
-            return getattr(imported.module(module), name)
+            return getattr(imported.module(name), function)
     return imported.module("jax").jit
 
 
-def _getter(path: Any) -> Callable[[Any], Any] | None:
-    """What takes a leaf out of a tree by its path; None where the path does not say how."""
-    from operator import attrgetter, itemgetter
-
-    steps: list[Any] = []
-    for key in path:
-        if hasattr(key, "name"):
-            steps.append(attrgetter(key.name))
-        elif hasattr(key, "idx") or type(key).__name__ == "DictKey":
-            steps.append(itemgetter(key.idx if hasattr(key, "idx") else key.key))
-        else:
-            return None
-    if not steps:
-        return None
-
-    def get(tree: Any) -> Any:
-        for step in steps:
-            tree = step(tree)
-        return tree
-
-    return get
-
-
-def _reader(name: str, wanted: Reading, result: Any, states: set[Any]) -> Callable[[Any], Any] | None:
-    """What takes a number out of a step's result: the caller's own way, else by its name, the loss also as the only one.
-
-    What the step takes and gives back in the same shape (parameters, the optimizer's state) holds neither.
-    """
-    if callable(wanted):
-        return wanted
-    if type(wanted) is int:
-        return lambda result: result[wanted]
-    tree = imported.module("jax.tree_util")
-    top = list(enumerate(result)) if type(result) is tuple else [(None, result)]
-    rest = [item if tree.tree_structure(item) not in states or tree.all_leaves([item]) else None for _, item in top]
-    leaves = tree.tree_flatten_with_path(tuple(rest) if type(result) is tuple else rest[0])[0]
-    scalars = [path for path, leaf in leaves if getattr(leaf, "shape", None) == () and "float" in str(leaf.dtype)]
-    names = [(str(getattr(path[-1], "key", getattr(path[-1], "name", ""))) if path else "", path) for path in scalars]
-    fits = [path for word, path in names if (word == wanted if wanted else _NAMES[name].search(word))]
-    if not fits and not wanted and name == "loss" and len(scalars) == 1 and not names[0][0]:
-        return _getter(scalars[0]) or (lambda result: result)
-    return _getter(min(fits, key=len)) if fits else None
+def _axes(sharding: Any) -> set[str]:
+    """The axes of the mesh over which an array is split."""
+    names: set[str] = set()
+    for item in getattr(sharding, "spec", None) or ():
+        names.update((item,) if isinstance(item, str) else item or ())
+    return names

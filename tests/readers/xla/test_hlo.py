@@ -165,6 +165,18 @@ def test_scores_of_every_pair_are_unfused_attention() -> None:
     assert seen(reading(module(*SCORES)))["attention"] == "xla_unfused"
 
 
+def test_scores_of_groups_of_query_heads_are_unfused_attention() -> None:
+    grouped = (
+        "%q = f32[4,2,128,8]{3,2,1,0} parameter(0)",
+        "%k = f32[4,2,8,32]{3,2,1,0} parameter(1)",
+        "%dot.1 = f32[4,2,128,32]{3,2,1,0} dot(%q, %k), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}",
+        "%s = f32[4,4,2,32,32]{4,3,2,1,0} bitcast(%dot.1)",
+        "%max = f32[4,4,2,32]{3,2,1,0} reduce(%s, %zero), dimensions={4}, to_apply=%region",
+        "%exp.1 = f32[4,4,2,32,32]{4,3,2,1,0} exponential(%s)",
+    )
+    assert seen(reading(module(*grouped)))["attention"] == "xla_unfused"
+
+
 def test_scores_whose_batch_and_heads_are_multiplied_in_one_extent_are_unfused_attention() -> None:
     split = [
         line.replace("[1,2,256,256]{3,2,1,0} exponential", "[2,4,256,256]{3,2,1,0} exponential") for line in SCORES

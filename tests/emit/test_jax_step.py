@@ -1,0 +1,207 @@
+"""`Recorder.jit`: the step of JAX that states its program, and when its steps ended."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from pathlib import Path
+from time import perf_counter_ns, sleep
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from receipts.emit import Recorder
+from receipts.emit.run_record import RunRecord
+from receipts.emit.sight.jax_landings import Landings
+
+ROWS, LENGTH, VOCABULARY, WIDTH, DEPTH, HEADS, MICROS = 2, 16, 48, 32, 3, 2, 2
+
+
+@pytest.fixture(scope="module")
+def jax() -> Any:
+    return pytest.importorskip("jax")
+
+
+class Result:
+    """What stands for an array: it is there after so long."""
+
+    def __init__(self, seconds: float = 0.0, error: Exception | None = None) -> None:
+        self.due, self.error = perf_counter_ns() + int(seconds * 1e9), error
+
+    def block_until_ready(self) -> None:
+        if self.error is not None:
+            raise self.error
+        sleep(max(0, self.due - perf_counter_ns()) / 1e9)
+
+
+def dispatched(count: int) -> tuple[RunRecord, list[int]]:
+    """A record of steps that were dispatched within microseconds, and its words."""
+    now = perf_counter_ns()
+    words = array("q", [number for step in range(count) for number in (now + 1000 * (step + 1), 1000)])
+    record = RunRecord({"host": "h"})
+    record.blocks = [(words, 2 * count)]
+    return record, [now + 1000 * (step + 1) for step in range(count)]
+
+
+def test_a_step_ends_where_its_result_was_there() -> None:
+    record, _ = dispatched(3)
+    landings = Landings(0)
+    for step in range(3):
+        landings.put(Result(0.03 * (step + 1)))
+    assert landings.close(record)
+    first, *rest = record.durations()
+    assert first >= 25_000_000
+    assert all(20_000_000 <= item <= 500_000_000 for item in rest)
+
+
+@pytest.mark.parametrize("results", [[Result()], [Result(), Result(error=RuntimeError("deleted"))]])
+def test_a_step_without_an_end_leaves_the_times_of_the_calls(results: list[Result]) -> None:
+    record, ends = dispatched(2)
+    landings = Landings(0)
+    for result in results:
+        landings.put(result)
+    assert not landings.close(record)
+    assert [record.blocks[0][0][at] for at in (0, 2)] == ends
+
+
+def decoder(jax: Any) -> tuple[Any, Any, Any]:
+    """A decoder that is scanned and computed again in bf16, whose step scans micro batches; its weights, and tokens."""
+    np, key = jax.numpy, jax.random.key(0)
+
+    def weight(*shape: int) -> Any:
+        return 0.05 * jax.random.normal(key, shape)
+
+    blocks = {"qkv": weight(DEPTH, WIDTH, 3 * WIDTH), "up": weight(DEPTH, WIDTH, 80), "down": weight(DEPTH, 80, WIDTH)}
+    weights = {"wte": weight(VOCABULARY, WIDTH), "out": weight(DEPTH, WIDTH, WIDTH), "blocks": blocks}
+
+    @jax.checkpoint
+    def block(x: Any, layer: Any) -> Any:
+        q, k, v = (item.reshape(*x.shape[:2], HEADS, -1) for item in np.split(x @ layer[0]["qkv"], 3, -1))
+        mixed = np.einsum("bhts,bshd->bthd", jax.nn.softmax(np.einsum("bthd,bshd->bhts", q, k)), v)
+        x = x + mixed.reshape(x.shape) @ layer[1]
+        return x + jax.nn.relu(x @ layer[0]["up"]) @ layer[0]["down"], None
+
+    def loss(weights: Any, tokens: Any) -> Any:
+        cast = jax.tree.map(lambda leaf: leaf.astype(np.bfloat16), weights)
+        x, _ = jax.lax.scan(block, cast["wte"][tokens[:, :-1]], (cast["blocks"], cast["out"]))
+        logits = jax.nn.log_softmax((x @ cast["wte"].T).astype(np.float32))
+        return -np.take_along_axis(logits, tokens[:, 1:, None], -1).mean()
+
+    def step(weights: Any, batch: Any) -> Any:
+        def micro(total: Any, tokens: Any) -> Any:
+            value, grads = jax.value_and_grad(loss)(weights, tokens)
+            return jax.tree.map(np.add, total, grads), value
+
+        grads, losses = jax.lax.scan(micro, jax.tree.map(np.zeros_like, weights), batch["tokens"])
+        return jax.tree.map(lambda old, new: old - 0.1 * new, weights, grads), {"train/loss": losses.mean()}
+
+    tokens = np.arange(MICROS * ROWS * (LENGTH + 1)).reshape(MICROS, ROWS, LENGTH + 1) % VOCABULARY
+    return step, weights, {"tokens": tokens}
+
+
+@pytest.fixture(scope="module")
+def recorded(jax: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The receipt of six steps of donated weights, two with half the rows; `compiled` are its compiles."""
+    from jax._src import monitoring
+
+    compiled: list[str] = []
+
+    def listen(name: str, _: float, **more: Any) -> None:
+        if name.endswith("backend_compile_duration"):
+            compiled.append(str(more.get("fun_name")))
+
+    monitoring.register_event_duration_secs_listener(listen)
+    out = tmp_path_factory.mktemp("jit") / "run.json"
+    step, weights, batch = decoder(jax)
+    rec = Recorder("cpu-jax", out=out, quiet=True)
+    step = rec.jit(step, donate_argnums=0)
+    for number in range(6):
+        rows = batch if number < 4 else {"tokens": batch["tokens"][:, :1]}
+        weights, metrics = step(weights, rows)
+    assert metrics["train/loss"] > 0
+    with pytest.raises(TypeError, match="abstract array|valid JAX type"):
+        step(weights, {"tokens": "none"})
+    rec.finish()
+    receipt: dict[str, Any] = json.loads(Path(out).read_text())
+    return receipt | {"compiled": [name for name in compiled if "step" in name], "folder": out.parent}
+
+
+def test_the_program_states_batch_and_length_as_the_lookup_has_them(recorded: dict[str, Any]) -> None:
+    batch = {"micro_batch": ROWS, "global_batch": MICROS * ROWS, "sequence_length": LENGTH, "accumulation": MICROS}
+    assert recorded["batch"] == batch
+
+
+def test_the_program_states_the_model(recorded: dict[str, Any]) -> None:
+    model = {"pattern": "[*-]", "alphabet": "nemo", "depth": DEPTH, "hidden": WIDTH, "heads": HEADS, "kv_heads": HEADS}
+    model |= {"head_dim": WIDTH // HEADS, "ffn": 80, "ffn_projections": 2, "vocabulary": VOCABULARY}
+    weights = VOCABULARY * WIDTH + DEPTH * WIDTH * (4 * WIDTH + 160)
+    model |= {"tied_embeddings": True, "attention_kinds": f"{DEPTH} full", "parameters_total": weights}
+    assert recorded["model"] == model
+
+
+def test_the_program_states_types_and_recomputation(recorded: dict[str, Any]) -> None:
+    numerics = {"compute_dtype": "bf16", "parameter_dtype": "fp32", "recompute": "full", "adapters": {"kind": "none"}}
+    assert recorded["numerics"] == numerics
+    assert recorded["compile"]["posture"] == "jit"
+    assert recorded["compile"]["temp_bytes"] > 0
+
+
+def test_each_shape_of_the_step_is_compiled_once(recorded: dict[str, Any]) -> None:
+    assert len(recorded["compiled"]) == 2
+
+
+def test_programs_from_before_the_recorder_are_counted(recorded: dict[str, Any]) -> None:
+    assert recorded["compile"]["compiles"] > 2
+    assert recorded["compile"]["cache_state"] == "off"
+
+
+def test_fewer_rows_are_fewer_tokens(recorded: dict[str, Any]) -> None:
+    whole = MICROS * ROWS * LENGTH
+    assert any(f"{whole} from step 0, {whole // 2} from step 4" in note for note in recorded["notes"]["recorder"])
+
+
+def test_a_loss_is_found_by_its_name_and_the_jobs_error_reaches_the_job(recorded: dict[str, Any]) -> None:
+    assert recorded["measurement"]["loss"]["finite"]
+    assert len(recorded["measurement"]["step_durations_seconds"]) == 6
+    assert recorded["measurement"]["synchronisation"] == "device"
+
+
+def test_the_text_of_what_ran_lies_beside_the_receipt(recorded: dict[str, Any]) -> None:
+    row = next(item for item in recorded["evidence"] if item["kind"] == "hlo")
+    assert (recorded["folder"] / "run.hlo.txt.gz").is_file()
+    assert len(row["sha256"]) == 64
+
+
+def test_a_step_that_is_compiled_ahead_of_time_states_the_same(jax: Any, tmp_path: Path) -> None:
+    rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+
+    @rec.jit(static_argnames="scale", loss=1)
+    def step(table: Any, tokens: Any, scale: float) -> Any:
+        def loss(table: Any) -> Any:
+            return scale * (table[tokens] @ table.T).mean()
+
+        value, grads = jax.value_and_grad(loss)(table)
+        return table - grads, value
+
+    table, tokens = jax.numpy.ones((8, 4)), jax.numpy.zeros((2, 5), int)
+    compiled = step.lower(table, tokens, scale=2.0).compile()
+    for _ in range(2):
+        table, value = compiled(table, tokens)
+    rec.finish()
+    receipt = json.loads((tmp_path / "run.json").read_text())
+    assert (receipt["model"]["vocabulary"], receipt["measurement"]["tokens_per_step"]) == (8, 10)
+    assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(value))
+
+
+def test_a_step_without_tokens_states_none(jax: Any, tmp_path: Path) -> None:
+    rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+    step = rec.jit(lambda weights, x: (weights - jax.grad(lambda w: ((x @ w) ** 2).mean())(weights), SimpleNamespace))
+    with pytest.raises(TypeError):
+        step(jax.numpy.ones((3, 1)), jax.numpy.ones((2, 3)))
+    step = rec.jit(lambda weights, x: weights - jax.grad(lambda w: ((x @ w) ** 2).mean())(weights))
+    step(jax.numpy.ones((3, 1)), jax.numpy.ones((2, 3)))
+    rec.finish()
+    receipt = json.loads((tmp_path / "run.json").read_text())
+    assert "batch" not in receipt
+    assert receipt["numerics"]["compute_dtype"] == "fp32"
