@@ -222,7 +222,8 @@ class SeenStep(RecordedStep):
     def lower(self, *given: Any, **named: Any) -> AheadStep:
         """Lower the step ahead of time; what ``compile()`` gives is recorded, too."""
         self._build((given, named))
-        return AheadStep(self, self._inner.lower(*given, **named), (given, named))
+        inner: Any = self._inner
+        return AheadStep(self, inner.lower(*given, **named), (given, named))
 
     def _compiled_ahead(self, compiled: Any, call: Call) -> SeenStep:
         quietly(self._loop, "start", self._loop.start)
