@@ -61,6 +61,12 @@ class Answer:
 
         return f"<{type(self).__name__} {text(self.page().headline) or self.page().title}>"
 
+    def __str__(self) -> str:
+        """The page, as the command prints it where nothing bounds its width."""
+        from receipts.publish.terminal import Terminal
+
+        return self.text(Terminal()).rstrip("\n")
+
     def __len__(self) -> int:
         return len(self.rows or ())
 

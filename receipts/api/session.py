@@ -5,6 +5,8 @@ The command line, a request to the server and `receipts.open` each make one; a q
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -70,8 +72,18 @@ class Session:
 
     @property
     def advance(self) -> Callable[..., None] | None:
-        """What is called with how many are done, and of how many."""
-        return None
+        """What is called with how many are done, and of how many; in a notebook it says so after two seconds."""
+        if "IPython" not in sys.modules:
+            return None
+        shown = time.monotonic() + 1
+
+        def at(done: int, total: int | None = None) -> None:
+            nonlocal shown
+            if (now := time.monotonic()) - shown >= 1:
+                shown = now
+                sys.stderr.write(f"\r{done:,}{f' of {total:,}' if total is not None else ''}")
+
+        return at
 
     def note(self, text: str) -> None:
         """Say something that is no part of the answer."""

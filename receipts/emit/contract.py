@@ -84,6 +84,23 @@ class Contract:
         except InvalidValue as error:
             raise InvalidValue(f"{path}: {error}") from None
 
+    def misspelled(self, path: str, value: Any) -> str:
+        """What to say of a word of a path or type that is nearly one that rules know; empty elsewhere.
+
+        A word of its own stands: nobody else knows what a kernel of yours is called.
+        """
+        if not isinstance(value, str) or not (path.startswith("path.") or path.endswith("_dtype")):
+            return ""
+        import difflib
+
+        known = {*self.names, *self.names.values()}
+        for word in value.lower().split("+"):
+            close = difflib.get_close_matches(word, known, n=1, cutoff=0.85) if word not in known else []
+            # `flash3` is a word of its own, and no `flash2`: what has other digits is another version.
+            if close and (_letters(word) != _letters(close[0]) or sorted(word) == sorted(close[0])):
+                return f"{path}: rules know no {word!r}; did you mean {self.names.get(close[0], close[0])}? It stands"
+        return ""
+
     def near(self, path: str) -> str:
         """What was meant, as the end of a sentence; empty where nothing is close."""
         return near(path, self.leaves)
@@ -101,6 +118,10 @@ def contract() -> Contract:
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
         loaded = json.load(stream)
     return Contract(**loaded)
+
+
+def _letters(word: str) -> str:
+    return "".join(sign for sign in word if not sign.isdigit())
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
@@ -343,6 +364,12 @@ def how(path: str) -> str:
         if path.startswith(beginning):
             return call.replace("NAME", name)
     return f'rec.state("{path}", …)'
+
+
+def unknown_argument(name: str, known: Sequence[str]) -> str:
+    """What to say of an argument that the recorder does not take: a misspelled one is no reason to end a job."""
+    close = near(name, known)
+    return f"{name}: the recorder takes no such argument and leaves it out{close if 'did you mean' in close else ''}"
 
 
 def unknown_lane(lane: str) -> str:

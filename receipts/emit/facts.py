@@ -95,6 +95,8 @@ class StatedFacts:
             return
         if path not in _UNTOUCHED:
             checked = clean(checked)
+        if source == CALLER and (remark := contract().misspelled(path, checked)):
+            self.fault(source, remark)
         if self._stands(path, checked, source):
             self.values[path] = checked
             self.sources[path] = source

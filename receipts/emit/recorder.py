@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from receipts.emit.console import fault, guarded
+from receipts.emit.contract import unknown_argument
 from receipts.emit.facts import CALLER, flattened
 from receipts.emit.probing import ProbeOutput
 from receipts.emit.run import RunState
@@ -71,6 +72,7 @@ class Recorder:
         quiet: bool = False,
         deliver: bool | None = None,
         witness: bool | int | None = None,
+        **unknown: Any,
     ) -> None:
         self._tokens: int | None = None
         self._steps = StepTimer(self._more, self._after)
@@ -88,6 +90,8 @@ class Recorder:
             deliver=deliver if isinstance(deliver, bool) else None,
             witness=witness if isinstance(witness, int) else None,
         )
+        for name in unknown:
+            self._run.fault(unknown_argument(name, list(Recorder.__init__.__kwdefaults__ or ())))
         for name, value in (("out", out), ("journal", journal)):
             if value is not None and not isinstance(value, bool) and _path(value) is None:
                 self._run.fault(f"{name}: a path is a text, and this is {type(value).__name__}")

@@ -126,8 +126,13 @@ def test_a_notebook_shows_what_the_page_says(filled: Shell) -> None:
     with receipts.open() as store:
         html = store.compare("run-0", "run-4")._repr_html_()
         shown = store.find()._repr_html_()
+        printed = str(store.compare("run-0", "run-4"))
+    assert printed.splitlines()[0].startswith(("ACCEPTED", "REJECTED", "UNDECIDED"))
+    assert "Effect of B against A" in printed
     assert "threads" in html.lower()
     assert html.count("<script") == 0
+    # The theme of the notebook and not of the screen: Jupyter, VS Code, Colab.
+    assert all(theme in html for theme in ('data-jp-theme-light="false"', "vscode-dark", 'theme="dark"'))
     assert "run-3" in shown
 
 

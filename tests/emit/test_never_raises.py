@@ -79,6 +79,18 @@ def test_no_argument_keeps_a_recorder_from_being_made(
             pass
 
 
+def test_what_is_misspelled_is_a_note_and_not_the_job_s_death(tmp_path: Path) -> None:
+    out = tmp_path / "run.json"
+    with Recorder("cpu-torch", out=out, quiet=True, probes=False, contxt="decoder") as recorder:
+        recorder.path(attention="sdpa_mth", gemm="my_gemm3")
+        recorder.state("numerics.compute_dtype", "bfloat61")
+    notes = json.loads(out.read_bytes())["notes"]["recorder"]
+    assert "contxt: the recorder takes no such argument and leaves it out; did you mean context?" in notes
+    assert "path.intended.attention: rules know no 'sdpa_mth'; did you mean sdpa_math? It stands" in notes
+    assert any(note.startswith("numerics.compute_dtype: rules know no 'bfloat61'") for note in notes)
+    assert not any("my_gemm3" in note for note in notes)
+
+
 def test_the_value_of_a_secret_variable_is_blanked_wherever_it_occurs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from receipts.base import files
+from receipts.base.errors import ConflictError
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, group, verb
@@ -75,8 +76,9 @@ def deliver(
         files.write_folder(to.out, named, over=True)
         where = f", written to {to.out}"
     if to.submitting:
-        stored = _submit(session, documents)
-        where, whole = f"{where}, {stored} in the store", stored == len(documents)
+        stored, known = _submit(session, documents)
+        before = f" ({'all' if known == stored else f'{known:,}'} since before)" if known else ""
+        where, whole = f"{where}, {stored} in the store{before}", stored == len(documents)
     rows = [(name, list(problems)) for name, problems in refused]
     # What is wrong with every record is wrong with how they are read.
     common = [problem for problem in rows[0][1] if all(problem in rest for _, rest in rows)] if len(rows) > 1 else []
@@ -88,18 +90,27 @@ def deliver(
     return Answer(data, lambda: shown(where), 0 if whole and not rows else 2)
 
 
-def _submit(session: Session, documents: Sequence[Document]) -> int:
-    """Submit documents, print why any is refused, and seal what is new; gives how many the store holds."""
+def _submit(session: Session, documents: Sequence[Document]) -> tuple[int, int]:
+    """Submit documents, print why any is refused, and seal what is new; gives how many the store holds, and held.
+
+    Launches that are here with another receipt are said once: a table that was read otherwise before is here as such.
+    """
     from receipts.workflows.submit import submit
 
-    stored, store = 0, session.opened(create=True)
-    for outcome in submit(documents, store, session.rulebook):
+    stored, known, other, store = 0, 0, 0, session.opened(create=True)
+    for number, outcome in enumerate(submit(documents, store, session.rulebook), 1):
+        session.progress.at(number, len(documents))
         stored += outcome.stored
-        if outcome.error is not None:
+        known += outcome.submitted is not None and not outcome.submitted.new
+        again = isinstance(outcome.error, ConflictError)
+        if outcome.error is not None and not (again and other):
             output.note(str(outcome.error))
-    if stored > 1:
+        other += again
+    if other > 1:
+        output.note(f"so are {other - 1:,} more: their launches are here with other receipts")
+    if stored - known > 1:
         store.seal()
-    return stored
+    return stored, known
 
 
 MAX_SHOWN = 20
