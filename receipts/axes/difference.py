@@ -322,11 +322,14 @@ def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
 def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names.
 
-    A leaf that came with a later schema is asked for where one side states it: older receipts are no worse for it.
+    A leaf that came with a later schema is asked for where one side states it, and not where another setting turned it
+    off: older receipts are no worse for it.
     """
-    stated = left.keys() | right.keys()
-    fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.since == "1.0" or leaf.path in stated}
-    return [*fixed.items(), *((path, axis_of(path)) for path in sorted((left.keys() | right.keys()) - fixed.keys()))]
+    later = {leaf.path for leaf in axis_leaves() if leaf.since != "1.0"}
+    unasked = {path for path in later if left.get(path, OFF) == OFF == right.get(path, OFF)}
+    fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.path not in unasked}
+    others = (left.keys() | right.keys()) - fixed.keys() - unasked
+    return [*fixed.items(), *((path, axis_of(path)) for path in sorted(others))]
 
 
 def value_at(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
