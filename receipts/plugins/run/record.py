@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from receipts.workflows.evidence import Amended
 
 RECOMMENDED_STEPS = 300
+STEPS_FOR_WHY = 8
 
 
 class Side(NamedTuple):
@@ -127,7 +128,7 @@ def _asked(session: Session, lane: str | None, intended: Sequence[str], *, why: 
             )
     if pairs:
         asked["RECEIPTS_INTEND"] = ",".join(f"{name}={value}" for name, value in pairs.items())
-    return asked | ({"RECEIPTS_WHY": "1"} if why else {})
+    return asked | ({"RECEIPTS_WITNESS": str(STEPS_FOR_WHY)} if why else {})
 
 
 def _sides(command: tuple[str, ...] | None, words: tuple[str, ...], label: str | None) -> list[Side]:
@@ -241,19 +242,29 @@ def _submitted(session: Session, whole: Amended) -> str:
             raise item.error
         output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
         if item.verdict is not None:
-            _advise(item.verdict)
+            _advise(session, whole, item.verdict)
     return whole.document.id
 
 
-def _advise(verdict: ReceiptVerdict) -> None:
+def _advise(session: Session, whole: Amended, verdict: ReceiptVerdict) -> None:
     """The lane that the receipt is of, why it is invalid, and how many steps would do where it is unsteady."""
     from receipts.judging.findings import grouped
     from receipts.judging.verdict import Level
     from receipts.publish.verdict import offense
+    from receipts.receipt import parse
+    from receipts.stats.steady import MINIMUM_STEPS
 
     output.note(f"receipts: lane {verdict.lane}; all findings: receipts check {verdict.receipt[:12]}")
     if errors := grouped(verdict.findings).at(Level.ERROR):
         output.note(f"receipts: {'; '.join(offense(errors))}")
-    for finding in verdict.findings:
-        if finding.code in ("R203", "R204") and finding.at == "measurement.step_durations_seconds":
-            output.note(f"receipts: {finding.found}")
+    segment = session.rulebook.launch(parse(whole.document)).segment
+    if segment is None or segment.status not in ("too_few", "unsteady"):
+        return
+    steps = segment.stop
+    if segment.status == "too_few":
+        least = session.rulebook.lanes.of(verdict.lane.partition("@")[0]).minimum_steps
+        would = steps + max(least, MINIMUM_STEPS) - segment.kept
+    else:
+        # A level that moves settles, or it does not: twice the run shows which.
+        would = max(RECOMMENDED_STEPS, 2 * steps)
+    output.note(f"receipts: {segment.reason}; {would:,} steps would do, and {steps:,} ran")
