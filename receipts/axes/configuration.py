@@ -27,7 +27,7 @@ from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effectiv
 from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, handed_on, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
-from receipts.emit.secrets import HIDDEN
+from receipts.emit.secrets import BLANK
 from receipts.receipt import Parsed
 from receipts.receipt.document import COMPLETE
 
@@ -67,7 +67,7 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
     books = lane.books
     for key in inputs.options:
         item, default = inputs.value(key), inputs.defaults.get(key)
-        if item is None or HIDDEN in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
+        if item is None or BLANK in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
             continue
         if (default is None or normal(default) != item.form) and not _states(key, item, parsed):
             yield key, item.form
@@ -77,7 +77,7 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
         role, default = books.variable(name, item.text), inputs.defaults.get(f"{VARIABLE}{name}")
         if default is not None and normal(default) == item.form:
             continue
-        if name not in flags and HIDDEN not in item.text and (not role or (role == TOPOLOGY and not counted)):
+        if name not in flags and BLANK not in item.text and (not role or (role == TOPOLOGY and not counted)):
             yield f"{VARIABLE}{name}", item.form
     for key, text in inputs.launcher.items():
         role = launcher_role(key)

@@ -17,7 +17,7 @@ from receipts.axes.catalogue import LENGTH, TOPOLOGY, Bookkeeping, leaves_by_nam
 from receipts.axes.effective import OFF, Change, Member, canonical, in_words, one_form, stated_words
 from receipts.emit.launch_line import launcher_role, parse
 from receipts.emit.launch_values import THEN, is_number, key_of, normal, text_of
-from receipts.emit.secrets import HIDDEN
+from receipts.emit.secrets import BLANK, HIDDEN, KEYED
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -259,10 +259,12 @@ def _options(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Ite
 
 
 def _change(key: str, one: Input | None, other: Input | None) -> InputChange | None:
-    """An input that differs; None where it is a secret, whose values nobody may hold together."""
+    """An input that differs; None where it is a secret, or two words keyed by two stores: nobody can tell."""
     a, b = (None if item is None else item.text for item in (one, other))
     opaque = any(item is not None and item.opaque for item in (one, other))
-    return None if HIDDEN in (a, b) else InputChange(key, a, b, opaque=opaque)
+    keyed = a is not None and b is not None and a.startswith(BLANK) and b.startswith(BLANK)
+    unknown = HIDDEN in (a, b) or (keyed and str(a)[:KEYED] != str(b)[:KEYED])
+    return None if unknown else InputChange(key, a, b, opaque=opaque)
 
 
 def _variables(

@@ -218,11 +218,11 @@ def _whole(text: str) -> str:
 
 def redacted(value: Any, name: str = "") -> Any:
     """A value, or the values in a list or map, without secrets; whole where its name says that it is one."""
-    from receipts.emit.secrets import HIDDEN, redact, secret_name
+    from receipts.emit.secrets import blanked, redact, secret_name
 
     if isinstance(value, str):
         if name and secret_name(name):
-            return HIDDEN
+            return blanked(name, value)
         return redact(value) if "://" in value or secret_in(value) or _named().search(_whole(value)) else value
     if isinstance(value, dict):
         return {key: redacted(item, str(key)) for key, item in value.items()}

@@ -336,7 +336,7 @@ def _has(row: Mapping[str, Any], name: str) -> bool:
 def _scalar_of(name: str, value: Any) -> Any:
     """An open map's value; under a name that says that it is a secret, no text at all."""
     plain = clean(scalar(clean(value)))
-    return secrets.HIDDEN if isinstance(plain, str) and secrets.secret_name(name) else plain
+    return secrets.blanked(name, plain) if isinstance(plain, str) and secrets.secret_name(name) else plain
 
 
 def _entry(name: str, entry: str, value: Any) -> Any:

@@ -135,6 +135,8 @@ TOKEN_FORMS = _token_forms()
 
 
 HIDDEN = "[redacted]"
+BLANK = "[redacted"  # what every blanked value begins with
+KEYED = len("[redacted:abcd:")  # of one with a digest, up to the digest: the store that it is keyed by
 
 # What a runtime, a compiler, a collective library or a launcher reads. Ends in `*`: any name that begins so.
 ALLOWED = (
@@ -222,7 +224,25 @@ def secret_name(name: str) -> bool:
 def hidden(name: str, value: Any) -> Any:
     """A value as it may stand under a dotted name: under a secret's no text but a switch or a small number."""
     secret = isinstance(value, str) and (secret_name(name) or secret_name(name.rpartition(".")[2]))
-    return HIDDEN if secret and not _plain(value, name) else value
+    return blanked(name, value) if secret and not _plain(value, name) else value
+
+
+def blanked(name: str, value: str) -> str:
+    """What stands for a value whose name says that it is a secret: of a plain word with sixteen bits of its digest.
+
+    The digest is keyed by the store that RECEIPTS_STORE names, so that an option such as ``--router-key topk`` differs
+    from ``--router-key hash`` in a comparison there. So few bits tell nobody the word. What is long, or has letters and
+    digits as keys have, and every password, leaves nothing.
+    """
+    store = os.environ.get("RECEIPTS_STORE")
+    word = len(value) < 8 or (len(value) <= 24 and value.translate({ord(sign): None for sign in "_-."}).isalpha())
+    if value.startswith(BLANK) or not store or not word or _of_password(name):
+        return value if value.startswith(BLANK) else HIDDEN
+    import hashlib
+
+    key = hashlib.sha256(os.fsencode(store)).digest()
+    digest = hashlib.blake2b(value.encode("utf-8", "backslashreplace"), digest_size=2, key=key).hexdigest()
+    return f"{BLANK}:{key.hex()[:4]}:{digest}]"
 
 
 def allowed(name: str) -> bool:
@@ -285,19 +305,22 @@ def _pair(match: re.Match[str]) -> str:
     name = before[len(before.rstrip(_IN_NAMES)) :] + end
     # `token: 5` and `the token was` are prose; an option's word, or an assignment, is not.
     option, assigned = name.startswith("-"), any(sign in between for sign in "=:,")
-    if value.startswith(HIDDEN) or value in _KINDS or not (assigned or option) or not secret_name(name.lstrip("-")):
+    if value.startswith(BLANK) or value in _KINDS or not (assigned or option) or not secret_name(name.lstrip("-")):
         return match[0]
     if (not option and end.lower() == "pass") or (option and not assigned and value.startswith("-")):
         return match[0]
-    return match[0] if _plain(value, name) else f"{end}{between}{HIDDEN}"
+    return match[0] if _plain(value, name) else f"{end}{between}{blanked(name, value)}"
 
 
 def _plain(value: str, name: str) -> bool:
     """Whether a value is no secret by itself: a switch, a name of nothing, or a small number but for a password."""
     if value.lower() in ("none", "null", "true", "false", "auto", "''", '""'):
         return True
-    counted = not any(word in name.lower() for word in ("pass", "pwd", "secret", "credential"))
-    return counted and value.replace(".", "", 1).isdigit() and len(value) < 8
+    return not _of_password(name) and value.replace(".", "", 1).isdigit() and len(value) < 8
+
+
+def _of_password(name: str) -> bool:
+    return any(word in name.lower() for word in ("pass", "pwd", "secret", "credential"))
 
 
 def command_line(words: Sequence[str]) -> str:
@@ -305,17 +328,17 @@ def command_line(words: Sequence[str]) -> str:
     import shlex
 
     quoted: list[str] = []
-    hide = False
+    hide = ""
     for word in words:
         if hide and not word.startswith("--"):
-            quoted.append(HIDDEN)
-            hide = False
+            quoted.append(blanked(hide, word))
+            hide = ""
             continue
         name, sign, value = word.partition("=")
-        hide = word.startswith("-") and not sign and secret_name(name.lstrip("-"))
+        hide = word if word.startswith("-") and not sign and secret_name(name.lstrip("-")) else ""
         if sign and secret_name(name.lstrip("-")) and not _plain(value, name):
-            quoted.append(f"{name}={HIDDEN}")
+            quoted.append(f"{name}={blanked(name, value)}")
         else:
             quoted.append(redact(word))
     # Once more as one text: a key whose lines became words, a password behind a client's short option.
-    return redact(" ".join(word if HIDDEN in word else shlex.quote(word) for word in quoted))
+    return redact(" ".join(word if BLANK in word else shlex.quote(word) for word in quoted))

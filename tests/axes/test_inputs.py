@@ -304,6 +304,14 @@ def test_a_lane_adds_names_and_no_setting() -> None:
 
 def test_a_secret_is_not_compared() -> None:
     assert apart({"hub_token": "[redacted]"}, {}).axes == ()
+    assert apart({"hub_token": "[redacted]"}, {"hub_token": "[redacted:a1b2:c3d4]"}).axes == ()
+
+
+def test_a_word_that_was_blanked_by_its_name_compares_by_the_digest_of_one_store() -> None:
+    one, other = {"router_key": "[redacted:a1b2:c3d4]"}, {"router_key": "[redacted:a1b2:c3d5]"}
+    assert apart(one, other).axes == ("inputs.router_key",)
+    assert apart(one, dict(one)).axes == ()
+    assert apart(one, {"router_key": "[redacted:a1b3:c3d5]"}).axes == ()  # of two stores
 
 
 # files, variables, launchers

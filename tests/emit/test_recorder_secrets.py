@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -67,6 +68,25 @@ def test_a_command_line_keeps_its_form() -> None:
     assert secrets.command_line(words) == (
         "python train.py --hf-token [redacted] --seq-length 4096 --wandb_key=[redacted] --name 'a b'"
     )
+
+
+def test_a_plain_word_under_a_secret_s_name_leaves_a_digest_of_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    def line(value: str, name: str = "--router-key") -> str:
+        return secrets.command_line(["train.py", name, value]).removeprefix(f"train.py {name} ")
+
+    assert line("topk") == "[redacted]"
+    monkeypatch.setenv("RECEIPTS_STORE", "/lab/store.sqlite")
+    topk, hashed = line("topk"), line("hash")
+    assert re.fullmatch(r"\[redacted:[0-9a-f]{4}:[0-9a-f]{4}\]", topk)
+    assert topk != hashed
+    assert (topk, line("topk", "--router-key")) == (line("topk"), topk)
+    assert secrets.redact(f"--router-key {topk}") == f"--router-key {topk}"
+    assert secrets.hidden("inputs.options.router_key", topk) == topk
+    for value in ("k3yWith0Digits", "a" * 30, "0123456789abcdef"):
+        assert line(value) == "[redacted]"
+    assert line("hunter", "--db-password") == "[redacted]"
+    monkeypatch.setenv("RECEIPTS_STORE", "/other/store.sqlite")
+    assert line("topk")[:15] != topk[:15]
 
 
 def _planted(rec: Recorder, texts: list[str], every: str) -> None:
