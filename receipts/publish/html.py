@@ -80,7 +80,12 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         finalize=printable,
     )
     jinja.filters.update(
-        groupby_name=_by_name, plain=plain, drawn=_drawn, broken=_broken, address=pass_context(_address)
+        sign=lambda item: Mark(item.state).sign,
+        groupby_name=_by_name,
+        plain=plain,
+        drawn=_drawn,
+        broken=_broken,
+        address=pass_context(_address),
     )
     jinja.tests.update({kind.__name__.lower(): _is(kind) for kind in (Link, Code, Mark)})
     return jinja

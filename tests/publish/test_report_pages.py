@@ -22,7 +22,7 @@ from receipts.base.text import plain
 from receipts.cli import main
 from receipts.publish.html import _broken
 from receipts.publish.page import Code, Link, Mark
-from receipts.publish.report.render import render
+from receipts.publish.report.render import page, render
 from receipts.publish.report.template import _Reader, environment
 from receipts.publish.text import CELL, cell, change, gib, number, percent, span
 from receipts.questions.week.collect import WeekData, collect
@@ -115,8 +115,17 @@ def test_a_picture_says_what_it_is_and_stands_beside_its_table(html: Outline) ->
     assert len(pictures) == len(html.all("figure")) == len(html.all("figcaption")) >= 1
     assert all(item["role"] == "img" and item["aria-labelledby"] and item["aria-describedby"] for item in pictures)
     entries = [item for item in html.all("details") if item.get("class") == "entry"]
-    folded = 1  # the rest of the first screen
-    assert len(html.all("details")) <= len(pictures) + len(entries) + folded
+    assert len(html.all("details")) <= len(pictures) + len(entries) + len(html.all("h2"))
+
+
+def test_below_the_first_screen_every_section_is_a_line_to_open(data: WeekData) -> None:
+    first, leaders, *others = page(data, cases.rulebook().rules).sections
+    assert ([item.id for item in (first, leaders)], [item.id for item in others if not item.fold]) == (
+        ["summary", "leaders"],
+        [],
+    )
+    lane = next(item for item in others if item.id == "lane-cpu-torch")
+    assert lane.fold.startswith("11 launches: ")
 
 
 def test_what_a_picture_shows_stands_in_the_markdown_as_a_table(data: WeekData, files: dict[str, bytes]) -> None:

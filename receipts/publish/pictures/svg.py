@@ -21,6 +21,7 @@ INK: Final = "#1b1b1b"
 FAINT: Final = "#6b6b6b"
 LINE: Final = "#bdbdbd"
 PAPER: Final = "#ffffff"
+YES: Final = "#00684b"
 
 CATEGORIES: Final = (
     *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#f0e442", "#5c5c5c"),
@@ -91,6 +92,7 @@ VARIABLES: Final = {
     FAINT: "--soft",
     LINE: "--line",
     PAPER: "--paper",
+    YES: "--yes",
     **{mark.light: f"--mark-{number}" for number, mark in enumerate(MARKS, 1)},
 }
 

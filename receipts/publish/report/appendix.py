@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
 from receipts.base.text import plain
+from receipts.base.units import counted
 from receipts.publish.page import Cell, Code, Entry, Link, Section, marked
 from receipts.publish.text import NOTE, amount, number
 from receipts.questions.week.data import Described
@@ -56,7 +57,8 @@ def rules_section(rules: RuleSet, sections: Iterable[Section]) -> list[Section]:
     held = known_rules(rules, codes)
     entries = tuple(_rule_entry(code, held.get(code)) for code in codes)
     intro = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
-    return [Section("rules", "Rules", sentences=(intro,), entries=entries)] if entries else []
+    fold = counted(len(entries), "rule")
+    return [Section("rules", "Rules", sentences=(intro,), entries=entries, fold=fold)] if entries else []
 
 
 def _rule_entry(code: str, item: Rule | None) -> Entry:
@@ -85,7 +87,8 @@ def receipts_section(receipts: Sequence[Described]) -> Section:
         if receipts
         else "This page is from no receipt."
     )
-    return Section("receipts", "Receipts", sentences=(intro,), entries=tuple(map(_receipt_entry, receipts)))
+    fold = counted(len(receipts), "receipt") if receipts else ""
+    return Section("receipts", "Receipts", (intro,), entries=tuple(map(_receipt_entry, receipts)), fold=fold)
 
 
 def _receipt_entry(item: Described) -> Entry:

@@ -6,6 +6,7 @@ the largest.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from datetime import time, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
+from receipts.base import units
 from receipts.base.text import plain
 from receipts.base.units import counted
 from receipts.judging.rule import Topic
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
     from receipts.questions.week.collect import WeekData
     from receipts.questions.week.data import AwaitedRule, BestResult, JudgedPair, LaneWeek, Moved, RefusedPairs
+    from receipts.questions.week.failures import FailureCause, Failures
 
 
 FEW_REASONS = 4
@@ -84,9 +87,79 @@ def why(item: JudgedPair, rules: RuleSet) -> Cell:
     return joined(parts, "; ") or (item.why or "~",)
 
 
-def bridgeable(data: WeekData) -> list[tuple[LaneWeek, RefusedPairs]]:
-    """Refused comparisons whose settings can be changed one by one."""
-    return [(lane, item) for lane in data.lanes for item in lane.refusals if item.axes]
+def news(data: WeekData) -> list[tuple[LaneWeek, JudgedPair]]:
+    """Accepted changes with their lanes, each change once: the largest gain first, what changes nothing last."""
+    every = [(lane, item) for lane in data.lanes for item in distinct(lane.accepted)]
+
+    def order(item: JudgedPair) -> tuple[bool, bool, float]:
+        lost = not is_gain(item.metric, item.effect, item.ratio)
+        return item.effect == "equivalent", lost, -abs(math.log(item.ratio or 1.0))
+
+    return sorted(every, key=lambda one: order(one[1]))
+
+
+def subject(item: JudgedPair) -> str:
+    """What changed, in few words: the leaf's last part and its values."""
+    if not item.moved:
+        return "a change that is not stated"
+    one, *others = item.moved
+    more = f" and {len(others)} more" if others else ""
+    return plain(f"{one.path.rpartition('.')[2].replace('_', ' ')} {one.a} → {one.b}{more}", NAME)
+
+
+def headlines(items: Sequence[tuple[LaneWeek, JudgedPair]]) -> list[str]:
+    """Accepted changes as a lead says them, each subject once."""
+    told: dict[str, str] = {}
+    for lane, item in items:
+        size = f"{abs((item.ratio or 1.0) - 1.0) * 100:.1f} % {item.word}"
+        effect = "changes nothing that matters" if item.effect == "equivalent" else f"is {size}"
+        told.setdefault(subject(item), f"{subject(item)} {effect} on {plain(lane.name)}")
+    return list(told.values())
+
+
+def rejections(data: WeekData) -> list[tuple[str, int, LaneWeek, RefusedPairs]]:
+    """Why comparisons are rejected, in words: how many for each reason, the most frequent first, with an example."""
+    by_words: dict[str, tuple[int, LaneWeek, RefusedPairs]] = {}
+    for lane in data.lanes:
+        for item in lane.refusals:
+            words = "changed several settings at once" if item.axes else item.name.replace("_", " ") or item.found
+            pairs, *example = by_words.get(words, (0, lane, item))
+            by_words[words] = (pairs + item.pairs, *example)  # type: ignore[assignment]  # the example stays
+    return sorted(((words, *held) for words, held in by_words.items()), key=lambda one: -one[1])
+
+
+def lone(data: WeekData) -> list[tuple[LaneWeek, BestResult]]:
+    """Results of the week that nobody repeated, or whose launches do not agree; those that can be repeated first."""
+    every = [(lane, item) for lane in data.lanes for item in lane.alone]
+    return sorted(every, key=lambda one: (not one[1].repeatable, one[1].standing != "peak"))
+
+
+_OUTCOMES: Final = {"oom": "Out of memory", "nan": "NaN", "crash": "Crash", "hang": "Hang", "preempted": "Preempted"}
+
+
+def cause(item: FailureCause) -> str:
+    """How launches failed, with what they printed where that says more than the word."""
+    name = _OUTCOMES.get(item.outcome, item.outcome)
+    return f"{name} ({plain(item.texts[0], 60)})" if item.texts and item.outcome in ("crash", "hang") else name
+
+
+def where(item: FailureCause) -> str:
+    """The shape at which launches failed; empty where none is stated."""
+    sizes = (
+        f"{item.sequence_length:,} tokens" if item.sequence_length else "",
+        f"micro batch {item.micro_batch:,}" if item.micro_batch else "",
+    )
+    machine = f"{item.chips:,} × {plain(item.accelerator or 'unknown chip')}" if item.chips else ""
+    words = ", ".join(filter(None, (" × ".join(filter(None, sizes)), machine)))
+    return f", {words}" if words else ""
+
+
+def tally(failed: Failures) -> str:
+    """How many launches failed in each way."""
+    counts: Counter[str] = Counter()
+    for item in failed.causes:
+        counts[_OUTCOMES.get(item.outcome, item.outcome).lower().replace("nan", "NaN")] += item.launches
+    return ", ".join(f"{count:,} {name}" for name, count in counts.most_common())
 
 
 def busiest(data: WeekData) -> LaneWeek:
@@ -198,7 +271,7 @@ _GRADES: Final[dict[str, State]] = {"validated": "yes", "repeated": "open", "pea
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "amount": amount,
-    "bridgeable": bridgeable,
+    "cause": cause,
     "brief": brief,
     "busiest": busiest,
     "change": change,
@@ -209,9 +282,11 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "finding": finding,
     "gap": ceiling.gap,
     "gib": gib,
+    "headlines": headlines,
     "known": lambda codes, rules: appendix.known_rules(rules, codes).values(),
     "lanes": lambda lanes: joined((at(lane, "frontier"),) for lane in lanes),
     "largest": largest,
+    "lone": lone,
     "leads": numbered,
     "links": links,
     "metric": lambda name: metrics.get(name).title,
@@ -222,12 +297,14 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "moved": moved,
     "named": failures.named,
     "named_link": link,
+    "news": news,
     "note": lambda text, most=NOTE: plain(text, most),
     "now": events.status_now,
     "number": number,
     "ordinals": ordinals,
     "percent": percent,
     "receipt": lambda ref: Link(plain(ref.name).strip() or ref.short, ref.anchor),
+    "rejections": rejections,
     "rule": rule,
     "self_check": data.overall,
     "settling": settling,
@@ -236,7 +313,11 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "span": lambda item: span(item.low, item.high),
     "spent": spent,
     "status": marked,
+    "subject": subject,
+    "tenths": units.change,
+    "tally": tally,
     "was": events.status_before,
+    "where": where,
     "why": why,
 }
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {

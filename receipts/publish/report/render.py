@@ -21,7 +21,7 @@ from receipts.publish.html import environment
 from receipts.publish.markdown import markdown
 from receipts.publish.page import Figure, Page, Section
 from receipts.publish.pictures import forest
-from receipts.publish.report import appendix, launches, over_sequence, over_weeks, regressions
+from receipts.publish.report import appendix, launches, over_lanes, over_sequence, over_weeks, regressions
 from receipts.publish.report.page import place
 from receipts.publish.report.template import fault
 from receipts.publish.report.template import page as written
@@ -55,17 +55,14 @@ def _values(data: WeekData, rules: RuleSet) -> dict[str, Any]:
 
 
 def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
-    """The pictures of each section, by its anchor; those over weeks of the first lane that has them come first."""
-    drawn = {"memory": launches.chip_figures("memory-chips", data.drawn.chips), "summary": ()}
+    """The pictures of each section, by its anchor: the frontier of all lanes first, then each lane's own."""
+    leading = [course for of in data.drawn.lanes.values() if (course := of.frontier) is not None]
+    summary = over_lanes.figure("frontier-lanes", leading)
+    drawn = {"memory": launches.chip_figures("memory-chips", data.drawn.chips), "summary": _known(summary)}
     for lane in data.lanes:
         of = data.drawn.lanes[lane.name]
-        first = not drawn["summary"]
-        weeks = over_weeks.figure(
-            "frontier-weeks" if first else place(lane.name, "weeks"), lane.name, of.courses, of.week
-        )
+        weeks = over_weeks.figure(place(lane.name, "weeks"), lane.name, of.courses, of.week)
         sequence = over_sequence.figure(place(lane.name, "sequence"), lane, data.sections.ceilings[lane.name])
-        if first and weeks is not None:
-            drawn["summary"], weeks = (weeks,), None
         drawn[place(lane.name, "frontier")] = _known(sequence, weeks)
         plot = forest.figure(place(lane.name, "effects"), lane.name, (*lane.accepted, *lane.inconclusive))
         plotted = "accepted" if lane.accepted else "inconclusive"

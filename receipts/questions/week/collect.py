@@ -31,7 +31,16 @@ from receipts.questions.week.memory import headroom
 from receipts.questions.week.pairs import Pairs, ended, pairs, refusals, waiting
 from receipts.questions.week.reader import FAILED, Item, ReportReader, order
 from receipts.questions.week.ref import Cut, refs_in
-from receipts.questions.week.series import Chips, ComparedSteps, ShapeCourse, chips, compared, courses
+from receipts.questions.week.series import (
+    Chips,
+    ComparedSteps,
+    LaneCourse,
+    ShapeCourse,
+    chips,
+    compared,
+    courses,
+    lane_course,
+)
 from receipts.questions.week.survival import Retests, Survival, survival
 
 if TYPE_CHECKING:
@@ -151,6 +160,7 @@ class LanePictures:
     """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
 
     week: str
+    frontier: LaneCourse | None
     courses: tuple[ShapeCourse, ...]
     compared: tuple[ComparedSteps, ...]
 
@@ -169,6 +179,7 @@ def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[He
         lanes={
             lane.name: LanePictures(
                 week=str(Week.of(end - timedelta(microseconds=1))),
+                frontier=lane_course(reader, lane, end),
                 courses=courses(reader, lane.name, lane.frontier, end),
                 compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
             )

@@ -69,6 +69,7 @@ class BestResult:
     lane's target that the shape is. `in_week` tells whether it ran in the week or stands from earlier; `open_questions`
     are the codes for which a stated result is no witnessed one. `change` is that since the interval began; None for a
     stated result or a peak. `lineage` says which of the lane's known versions it ran on; empty where it names none.
+    `repeatable` says that its receipt states everything that another launch like it takes.
     """
 
     receipt: Ref
@@ -103,6 +104,7 @@ class BestResult:
     micro_batch: int | None
     depth: int | None
     lineage: str
+    repeatable: bool
 
     @property
     def rank(self) -> tuple[int, float]:

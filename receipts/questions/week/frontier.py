@@ -24,6 +24,7 @@ from receipts.judging.verdict import Level, Question
 from receipts.metrics.registry import Taint
 from receipts.questions.answers import answers
 from receipts.questions.regime import work
+from receipts.questions.repro import recipe
 from receipts.questions.week.data import BestResult, FrontierMove
 from receipts.questions.week.links import PROVENANCES
 from receipts.questions.week.reader import Item, ReportReader
@@ -316,6 +317,7 @@ def result(
         micro_batch=row.micro_batch,
         depth=row.depth,
         lineage=str(ran_on(item.parsed, item.lane) or ""),
+        repeatable=not recipe(item.parsed).missing,
     )
 
 

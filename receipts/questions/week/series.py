@@ -20,7 +20,7 @@ from receipts.stats.noise import Level, level_by_session
 
 if TYPE_CHECKING:
     from receipts.metrics import Launch
-    from receipts.questions.week.data import BestResult, JudgedPair
+    from receipts.questions.week.data import BestResult, JudgedPair, LaneWeek
     from receipts.questions.week.memory import Headroom
     from receipts.questions.week.reader import ReportReader
     from receipts.store.query.reports import CourseLaunch
@@ -33,8 +33,8 @@ MAX_COURSE_LAUNCHES: Final = 5_000  # of one shape, the newest
 
 @dataclass(frozen=True, slots=True)
 class FrontierRecord:
-    """A configuration that took the frontier, by its newest receipt of that week: its level in tokens a second a chip
-    by then, and its MFU.
+    """A configuration that took the frontier, by its newest receipt of that week, which `ran` then: its level in tokens
+    a second a chip by then, `low` to `high` its 95 % interval, and its MFU.
 
     `before` says that it did so before the weeks that are shown, and that it held when they began.
     """
@@ -44,6 +44,9 @@ class FrontierRecord:
     rate: float
     mfu: float | None
     before: bool
+    ran: datetime
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,11 @@ def _taken(rows: Sequence[CourseLaunch], since: datetime, reader: ReportReader) 
             item = reader.item(reader.entry(held[place][-1].id))
             if item.rate_status != "valid":
                 continue
-            leader, rate = place, levels[place].value
-            share = (
-                None if item.spoilt(Taint.MFU) or not item.entry.mfu else item.entry.mfu * rate / held[place][-1].rate
-            )
-            records.append(FrontierRecord(item.ref, week or str(Week.of(held[place][-1].ran)), rate, share, not week))
+            leader, level, last = place, levels[place], held[place][-1]
+            rate = level.value
+            share = None if item.spoilt(Taint.MFU) or not item.entry.mfu else item.entry.mfu * rate / last.rate
+            when = week or str(Week.of(last.ran))
+            records.append(FrontierRecord(item.ref, when, rate, share, not week, last.ran, level.low, level.high))
             break
     return records
 
@@ -125,6 +128,59 @@ def _best_of_weeks(rows: Sequence[CourseLaunch], since: datetime) -> list[tuple[
     for (week, _), group in weeks.items():
         rates[week] = max(rates.get(week, 0.0), _level_of(group).value)
     return sorted(rates.items())
+
+
+MAX_MARKS: Final = 1000  # of the newest launches of a lane, among which those of its leading shape are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMark:
+    """A launch in a picture: when it ran, its rate in tokens a second a chip, and its status as it was stored."""
+
+    ran: datetime
+    rate: float
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCourse:
+    """The frontier of a lane: that of the shape that leads it, with every launch of it, and who took it when.
+
+    ``shape`` is in words; ``leader`` leads it now, and ``taken`` is empty where nothing of it is proven.
+    """
+
+    lane: str
+    shape: str
+    leader: BestResult
+    marks: tuple[LaunchMark, ...]
+    taken: tuple[FrontierRecord, ...]
+
+
+def lane_course(reader: ReportReader, lane: LaneWeek, end: datetime) -> LaneCourse | None:
+    """The course of the leading shape over the weeks before ``end``; None for a lane that nothing leads."""
+    from receipts.store import Filters, condition
+    from receipts.store.query.reports import SHAPE
+
+    leader = next(iter(lane.leaders), None)
+    if leader is None:
+        return None
+    (row,) = reader.stored.entries([leader.receipt.id])
+    since = Week.of(end - timedelta(microseconds=1)).since - timedelta(weeks=MAX_WEEKS - 1)
+    texts = (f"lane={lane.name}", "kind=training", "outcome=ok", f"started>={since.isoformat()}")
+    until = condition(f"started<{end.isoformat()}")
+    near = reader.store.find(Filters((*map(condition, texts), until), limit=MAX_MARKS))
+    alike = [one for one in near if all(getattr(one, name) == getattr(row, name) for name in SHAPE)]
+    marks = [
+        LaunchMark(one.finished or one.started, one.tokens_per_second_per_chip, one.status)
+        for one in sorted(alike, key=lambda one: one.started)
+        if one.tokens_per_second_per_chip
+    ]
+    taken: list[FrontierRecord] = []
+    if leader.standing == "proven":
+        shape: dict[str, Any] = {name: getattr(row, name) for name in SHAPE}
+        every = reader.stored.course(shape, end - timedelta(microseconds=1), MAX_COURSE_LAUNCHES)
+        taken = _taken([one for one in every if one.id not in reader.left_out], since, reader)
+    return LaneCourse(lane.name, leader.series(lane.ranked), leader, tuple(marks), tuple(taken))
 
 
 Side = Literal["A", "B"]
