@@ -372,7 +372,8 @@ def _seen(path: str, parsed: Parsed) -> bool:
     recorded = parsed.receipt.run.recorded
     if recorded is None:
         return False
-    if recorded.by == "ingest":
+    read = any(path in (entry.read or ()) for entry in parsed.receipt.evidence or ())
+    if recorded.by == "ingest" and (read or recorded.sources is None):
         return True
     sources = recorded.sources or {}
     head = path.partition(".")[0]

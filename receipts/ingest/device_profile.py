@@ -76,7 +76,7 @@ class Timeline:
     def _exposed(self, device: int) -> float:
         """What all kernels cover, less what those that compute cover."""
         communication, computation = self._spans[device, True], self._spans.get((device, False), array("d"))
-        return _covered(communication + computation) - _covered(computation)
+        return covered(communication + computation) - covered(computation)
 
 
 def event_arguments(event: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def event_arguments(event: dict[str, Any]) -> dict[str, Any]:
     return values if isinstance(values, dict) else {}
 
 
-def _covered(flat: array[float]) -> float:
+def covered(flat: array[float]) -> float:
     """The length of the union of spans."""
     covered, reach = 0.0, -math.inf
     for begin, end in sorted(zip(flat[::2], flat[1::2], strict=True)):

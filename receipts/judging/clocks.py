@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -21,16 +22,52 @@ _ZONE: Final = 900.0  # clocks are set by zones, which lie whole quarters of an 
 UNSET: Final = datetime(2025, 1, 1, tzinfo=UTC)
 
 
+# The name of what a trace's clock says of a step of this launch; `receipts/emit/profiling.py` marks what it timed.
+_TRACED: Final = re.compile(r"step\.(\d{1,9})\.nanoseconds")
+_BACKWARD: Final = "work.backward_nanoseconds"
+_MARK_SECONDS: Final = 1e-4  # a mark reaches over the two readings of the clock
+_ONE_STEP: Final = (1.2, 5e-3)  # of one step alone: the process may have waited between mark and reading
+
+
+def longer_in_trace(case: Case) -> tuple[int, float, float] | None:
+    """The traced step, its seconds as stated and by the trace's clock, where all traced steps are longer there."""
+    steps, profiled = case.launch.durations, set(case.launch.flagged.get("profile", ()))
+    for entry in case.launch.parsed.receipt.evidence or ():
+        marks = {
+            int(match[1]): value / 1e9
+            for name, value in (entry.observed or {}).items()
+            if (match := _TRACED.fullmatch(name)) and isinstance(value, int)
+        }
+        if not marks or not marks.keys() <= profiled or max(marks) >= len(steps):
+            continue
+        share, more = (1 + LOOSE, _MARK_SECONDS) if len(marks) > 1 else _ONE_STEP
+        if all(seconds > steps[at] * share + more for at, seconds in marks.items()):
+            at = max(marks, key=lambda number: marks[number] / steps[number])
+            return at, steps[at], marks[at]
+    return None
+
+
+def longest_backward(case: Case) -> float:
+    """Seconds of a step that the backward pass took, by the clocks of its traces; 0 where none shows it."""
+    observed = (entry.observed or {} for entry in case.launch.parsed.receipt.evidence or ())
+    return max((value / 1e9 for row in observed if isinstance(value := row.get(_BACKWARD), int)), default=0.0)
+
+
 def self_timed(case: Case) -> bool:
-    """Whether one recorder wrote start, finish, steps and spans; of many ranks' receipts `merge` did."""
+    """Whether one recorder wrote start, finish, steps and spans; of many ranks' receipts `merge` did.
+
+    `ingest` adds what a trace shows to what they wrote, and leaves the names of their sources.
+    """
     recorded = case.launch.parsed.receipt.run.recorded
-    return recorded is not None and recorded.by in ("recorder", "merge")
+    return recorded is not None and (recorded.by in ("recorder", "merge") or recorded.sources is not None)
 
 
 def alone(case: Case) -> bool:
     """Whether one process wrote it all: the parts of many ranks have a clock each."""
     recorded = case.launch.parsed.receipt.run.recorded
-    return recorded is not None and recorded.by == "recorder"
+    if recorded is None or recorded.by == "ingest":
+        return recorded is not None and recorded.sources is not None and len(recorded.journals or ()) == 1
+    return recorded.by == "recorder"
 
 
 def step_seconds(case: Case, *but: str) -> float:

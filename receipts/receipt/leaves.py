@@ -307,9 +307,14 @@ class LostEntries(NamedTuple):
         return f"{self.present:,} of {self.counted:,} entries"
 
 
+# What traces show of the work in steps: numbers among those that were observed, counted over all evidence.
+WORK: Final = "evidence.observed"
+WORK_NAMES: Final = ("work.", "step.", "recompute.")
+
+
 def counted_entries(receipt: Section | Mapping[str, Any]) -> dict[str, int]:
     """Entries of each collection that a receipt, or the tree of one, states."""
-    return {path: count for path in COLLECTIONS if (count := entries(receipt, path))}
+    return {path: count for path in (*COLLECTIONS, WORK) if (count := entries(receipt, path))}
 
 
 def lost_entries(receipt: Receipt) -> Iterator[LostEntries]:
@@ -322,6 +327,10 @@ def lost_entries(receipt: Receipt) -> Iterator[LostEntries]:
 def entries(receipt: Section | Mapping[str, Any], path: str) -> int:
     """Entries of the map, list or section at a path; 0 where it is not stated."""
     node: Any = receipt
+    if path == WORK:
+        rows = (receipt.get("evidence") if isinstance(receipt, Mapping) else getattr(receipt, "evidence", None)) or ()
+        seen = (row.get("observed") if isinstance(row, Mapping) else row.observed for row in rows)
+        return sum(name.startswith(WORK_NAMES) for observed in seen for name in observed or ())
     for part in path.split("."):
         node = node.get(part) if isinstance(node, Mapping) else getattr(node, part, None)
     if isinstance(node, Section):

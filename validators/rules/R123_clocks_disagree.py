@@ -2,21 +2,24 @@
 
 *Why.* Whoever makes a launch faster by its clock has two clocks to bend. A job halved `time.perf_counter_ns`, and was
 twice as fast; an edit divided every step by ten and computed the digest again. Both left a run that takes twice or ten
-times as long as all that it did.
+times as long as all that it did. A trace of the same steps has a clock of its own.
 
 *Rejected.* Of a launch whose recorder wrote start, finish, steps and spans: 120 s of listed steps beside 240 s that it
-spent in steps; 360 s of steps beside 240 s; wall times of steps that are shorter than the steps. As open: steps, spans
-and idle time that add up to 129 s in a run of 250 s from start to finish. The recorder's receipt without its seconds by
-category, or the wall time of its steps.
+spent in steps; 360 s of steps beside 240 s; wall times of steps that are shorter than the steps. Of any launch: every
+step of its trace longer there than it is stated; a backward pass of 0.8 s a step where no step takes 0.4 s. As open:
+steps, spans and idle time that add up to 129 s in a run of 250 s from start to finish. The recorder's receipt without
+its seconds by category, or the wall time of its steps.
 
 *Accepted.* Steps, spans and idle time that add up to the run, within 2 % and a second. A clock that was set while the
 launch ran, by NTP, a zone or from 1970, while the lengths of the monotonic clock agree: it is shown (W) and convicts
-nobody. Steps beyond those that a receipt lists. Receipts that people wrote, and logs: they do not tell where all time
-went, and R112 judges what they cannot mean.
+nobody. A trace whose steps are not those of the receipt, such as one by the schedule of the job's own profiler. Steps
+beyond those that a receipt lists. Receipts that people wrote, and logs: they do not tell where all time went, and R112
+judges what they cannot mean.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 
 from receipts.judging.clocks import (
@@ -27,6 +30,8 @@ from receipts.judging.clocks import (
     alone,
     jump,
     lengths_agree,
+    longer_in_trace,
+    longest_backward,
     monotonic_seconds,
     self_timed,
     step_seconds,
@@ -54,7 +59,8 @@ def _asked(case: Case) -> bool:
 
 @rule("R123", "clocks_disagree", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)
 def clocks_disagree(case: Case) -> Iterator[Offense]:
-    """Listed steps against the seconds in steps, and all that was spent against start and finish."""
+    """Listed steps against the seconds in steps, the trace's clock, and all that was spent from start to finish."""
+    yield from _traced(case)
     if not _asked(case):
         return
     if not lengths_agree(case):
@@ -94,3 +100,17 @@ def clocks_disagree(case: Case) -> Iterator[Offense]:
             do="keep the journal of the run, or launch it under receipts record, whose clock is another process's",
             level=I,
         )
+
+
+def _traced(case: Case) -> Iterator[Offense]:
+    """Steps that took longer by the clock of the launch's own trace."""
+    do = "submit the receipt as the recorder wrote it; where a job sets the clock, its steps are timed by another one"
+    if (longer := longer_in_trace(case)) is not None:
+        at, stated, seconds = longer
+        found = f"step {at} of {stated:.4g} s, and {seconds:.4g} s by the clock of its trace"
+        yield Offense(STEPS, found, "one length by both clocks, in each step of the trace", do)
+    elif (backward := longest_backward(case)) > max(case.launch.durations, default=math.inf) * (1 + LOOSE):
+        found = (
+            f"no step longer than {max(case.launch.durations):.4g} s, and a backward pass of {backward:.4g} s a step"
+        )
+        yield Offense(STEPS, found, "steps that have room for what the trace shows in them", do)

@@ -8,8 +8,9 @@ all. It is the mirror of R307: there a switch was asked for and did nothing, her
 forward pass again. `path.intended.overlap: none` on several chips, and communication that was overlapped.
 
 *Accepted.* Evidence shows none, or nobody looked. Recomputation that is stated, by whatever policy, and was seen: a
-trace shows that checkpoints ran and not by which policy. A launch with CUDA graphs, whose trace shows no operators to
-tell by. R302 judges graphs and number types that are stated off and were seen.
+trace shows that checkpoints ran and not by which policy. A trace that was read counts whatever is stated beside it. A
+launch with CUDA graphs, whose trace shows no operators to tell by. R302 judges graphs and number types that are stated
+off and were seen.
 """
 
 from __future__ import annotations
@@ -27,10 +28,23 @@ _HIDDEN = (
 )
 
 
+# What a trace counts where its backward pass computes parts of the forward pass again.
+_COUNTED = "recompute.checkpoint"
+
+
 def _seen(case: Case) -> Iterator[tuple[str, str, str]]:
     for stated, seen, name in _HIDDEN:
         if case.get(seen) is not None and parts(case.get(seen)):
             yield stated, seen, name
+        elif name == "recomputation" and _traced(case) is not None:
+            yield stated, str(_traced(case)), name
+
+
+def _traced(case: Case) -> str | None:
+    """The place of a trace that shows recomputation."""
+    rows = enumerate(case.receipt.evidence or ())
+    shown = (at for at, row in rows if (row.observed or {}).get(_COUNTED))
+    return next((f"evidence[{at}].observed.{_COUNTED}" for at in shown), None)
 
 
 def _needs(case: Case) -> Iterator[str]:
@@ -44,7 +58,7 @@ def recompute_hidden(case: Case) -> Iterator[Offense]:
         if case.get(stated) is not None and canonical(case.get(stated)) == OFF:
             yield Offense(
                 at=seen,
-                found=f"{name} {case.get(seen)}",
+                found=f"{name} {case.get(seen)}" if case.get(seen) != 1 else f"{name}, which the trace shows",
                 expected=f"{case.get(stated)}, as {stated} says",
                 do=f"state the {name} that ran, or find what turned it on; the number belongs to what ran",
             )

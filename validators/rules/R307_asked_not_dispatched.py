@@ -70,12 +70,24 @@ def asked_not_dispatched(case: Case) -> Iterator[Offense]:
     if _is_requested(case, _GRAPHS) and case.get(_GRAPHS_SEEN) is False:
         yield _offense(_GRAPHS_SEEN, "no graph was captured and replayed", f"graphs by {case.get(_GRAPHS)}, as asked")
     applied = case.get(_RECOMPUTE_SEEN)
+    if _is_requested(case, _RECOMPUTE) and applied is not None and parts(applied) and _computed_once(case):
+        yield _offense(_RECOMPUTE_SEEN, f"{applied}, and a trace whose backward pass computes nothing again", applied)
     if _is_requested(case, _RECOMPUTE) and applied is not None and not parts(applied):
         yield _offense(_RECOMPUTE_SEEN, f"recompute {applied}", f"{case.get(_RECOMPUTE)}, as asked")
     if _overlaps(case) and _OVERLAP_SEEN in case.stated:
         open_question = I if case.lane.prints(_OVERLAP_SEEN) else W
         yield from _overlap(parts(case.get(_OVERLAP)) - ANYTHING, parts(case.get(_OVERLAP_SEEN)), open_question)
     yield from _counters(case)
+
+
+def _computed_once(case: Case) -> bool:
+    """Whether traces that were read show no recomputation, and none shows any; another stage's layers may have it."""
+    if (case.get("parallelism.pipeline") or 1) > 1:
+        return False
+    counts = [row.observed or {} for row in case.receipt.evidence or ()]
+    return any(row.get("recompute.none") for row in counts) and not any(
+        row.get("recompute.checkpoint") for row in counts
+    )
 
 
 def _overlap(asked: frozenset[str], seen: frozenset[str], unseen: Level) -> Iterator[Offense]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from receipts.ingest.device_profile import event_arguments
+from receipts.ingest.device_profile import covered, event_arguments
 from receipts.ingest.reading import Tally
 
 MAX_SPANS: Final = 4_000_000
@@ -154,6 +154,15 @@ class Host:
             return "checkpoint"
         return None if self._inside("cheap", "backward", any) else "none"
 
+    def backward_of(self, thread: Hashable) -> array[float]:
+        """Begins and ends of the backward pass on a thread, by process and thread."""
+        known = self._threads.get(thread)
+        return known.spans["backward"] if known is not None else array("d")
+
+    def longest_backward(self) -> float:
+        """Microseconds that the backward pass took on the thread that spent most of them on it."""
+        return max((covered(thread.spans["backward"]) for thread in self._threads.values()), default=0.0)
+
     def on_host(self) -> tuple[dict[str, int], int]:
         """Operators that computed on the host beside a device, and how many may have, or had nothing to compute.
 
@@ -176,7 +185,7 @@ class Host:
     def _inside(self, kind: str, outer: str, of: Callable[[Iterable[bool]], bool]) -> bool:
         """Whether any, or all, of one kind begin within a span of another kind on their thread."""
         threads = self._threads.values()
-        return of(within for thread in threads for within in _within(thread.begins(kind), thread.spans[outer]))
+        return of(lies for thread in threads for lies in within(thread.begins(kind), thread.spans[outer]))
 
     def _regions(self) -> Iterator[tuple[float, str, bool]]:
         """Begin and name of each compiled region, and whether it multiplies."""
@@ -202,7 +211,7 @@ class Host:
         return thread
 
 
-def _within(begins: array[float], spans: array[float]) -> Iterator[bool]:
+def within(begins: array[float], spans: array[float]) -> Iterator[bool]:
     """Of each beginning, whether it lies in one of the spans, which may lie within each other."""
     ordered = sorted(zip(spans[::2], spans[1::2], strict=True))
     starts, reach = [start for start, _ in ordered], list(itertools.accumulate((end for _, end in ordered), max))

@@ -23,6 +23,7 @@ from receipts.ingest.source import BROKEN, HEAD, Source, Stream
 from receipts.ingest.spans import nanoseconds, span_service
 from receipts.readers.torch.host import Host
 from receipts.readers.torch.spans import SpanCollector
+from receipts.readers.torch.work import Work
 
 # A job of thousands of ranks lists its process groups before the events.
 MAX_HEAD: Final = 8 << 20
@@ -184,7 +185,7 @@ class _Trace:
         self.reading = reading
         self.histogram = Histogram()
         self.timeline = Timeline()
-        self.host = Host()
+        self.host, self.work = Host(), Work()
         self.first, self.last = math.inf, 0.0
         self.origin: int | None = None
         service = span_service()
@@ -283,6 +284,11 @@ class _Trace:
                 else ("the backward pass computes nothing of the forward pass again")
             )
             reading.state("numerics.recompute_applied", applied, text)
+        if (claim := reading.stated.get("numerics.recompute_applied")) is not None:
+            reading.counters[f"recompute.{claim.value}"] = 1
+        if posture == "eager" and not self.histogram.graph_launches:
+            marks, optimized = sum(self.steps.values()), max(self.optimizer_steps.values(), default=0)
+            self.work.write(reading, host, marks, optimized, alone=not self.histogram.kernels)
         self._fallbacks()
 
     def _fallbacks(self) -> None:
@@ -356,7 +362,8 @@ class _Trace:
             self.steps.add(match[1].lstrip("0"))
         elif name.startswith("Optimizer.step#"):
             self.optimizer_steps.add(name)
-        else:
+        elif not self.work.mark(name, duration):
+            self.work.operator(name, event, begin)
             self.host.operator(name, event, begin, duration)
             if name.startswith(("FSDP::", "fsdp::")):
                 self.histogram.fsdp2 += 1

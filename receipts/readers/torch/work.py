@@ -1,0 +1,194 @@
+"""What a whole trace with shapes shows of the work in its steps: attention, look-ups, losses, multiplications.
+
+It is stated in whole numbers beside the trace's digest, for rules to hold against what the receipt states (R123, R124).
+Nothing is stated where the trace cannot say: of a compiled step or a graph, where an operator that computes has no
+shape, or comes from a library whose shapes are not here. Operators that begin within the backward pass compute the
+forward pass again, and count for no more work.
+
+Sources: PyTorch `aten/src/ATen/native/native_functions.yaml` for the order of arguments, `torch/optim/optimizer.py` for
+``Optimizer.step#…``; `receipts/emit/profiling.py` for ``receipts.step#…``, which reaches over what was timed as a step.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+from typing import Any, Final
+
+from receipts.ingest.device_profile import event_arguments
+from receipts.ingest.reading import Reading
+from receipts.readers.torch.host import Host, within
+
+MAX_CALLS: Final = 1_000_000
+MAX_TABLES: Final = 1_000
+MAX_STEPS: Final = 16  # whose times are stated
+PREFIX: Final = "work."
+_TIMED: Final = re.compile(r"receipts\.step#(\d{1,9})")
+# By name, the arguments that are multiplied: addmm has the bias before them.
+_FACTORS: Final = {
+    "aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1, "aten::_addmm_activation": 1,
+}  # fmt: skip
+_OWN: Final = ("aten::", "autograd::", "torch::", "c10d::", "record_param_comms", "FSDP::", "fsdp::", "nccl:", "gloo:")
+# Their multiplications have no shapes that are summed here.
+_UNSUMMED: Final = re.compile(
+    r"aten::(?:_scaled_mm|_grouped_mm|_scaled_grouped_mm|_?mkldnn_\w+|_mkl_linear|_weight_int\w+)"
+)
+_PIXELS: Final = "aten::convolution"
+_SOFTMAX: Final = "aten::_softmax"
+Shape = tuple[int, ...]
+
+
+class Work:
+    """Gathered over one pass of the events; `write` states it."""
+
+    def __init__(self) -> None:
+        self._begins: defaultdict[Hashable, array[float]] = defaultdict(lambda: array("d"))
+        self._queries: defaultdict[Hashable, list[Shape | None]] = defaultdict(list)
+        self._lookups: dict[tuple[Shape, Shape], int] = {}
+        self._losses: dict[Shape, int] = {}
+        self._flops = 0
+        self._timed: dict[int, int] = {}
+        self._unsummed = self._lost = self._pixels = False
+        self._softmaxes = self._math = self._calls = 0
+
+    def mark(self, name: str, duration: float | None) -> bool:
+        """Take an annotation, if it is what the recorder timed as a step; microseconds."""
+        match = _TIMED.fullmatch(name)
+        if match is None:
+            return False
+        if duration is not None and len(self._timed) < MAX_STEPS:
+            self._timed[int(match[1])] = round(duration * 1e3)
+        return True
+
+    def operator(self, name: str, event: dict[str, Any], begin: float | None) -> None:
+        """Take an operator of the host."""
+        if not name.startswith("aten::"):
+            self._unsummed = self._unsummed or ("::" in name and not name.startswith(_OWN))
+        elif name.startswith("aten::_scaled_dot_product"):
+            if "backward" not in name:
+                self._attention(name, event, begin)
+        elif name in _FACTORS:
+            self._multiply(name, event)
+        elif name == "aten::embedding":
+            self._look_up(event)
+        elif name in ("aten::nll_loss_forward", "aten::nll_loss2d_forward"):
+            shapes = _shapes(event)
+            if shapes and (size := shapes[0]) and len(self._losses) < MAX_TABLES:
+                self._losses[size] = self._losses.get(size, 0) + 1
+        elif name == _SOFTMAX:
+            shapes = _shapes(event)
+            self._softmaxes += bool(shapes and shapes[0] is not None and len(shapes[0]) == 4)
+        elif name == _PIXELS:
+            self._pixels = True
+        elif _UNSUMMED.fullmatch(name):
+            self._unsummed = True
+
+    def _attention(self, name: str, event: dict[str, Any], begin: float | None) -> None:
+        self._calls += 1
+        self._math += "attention_math" in name
+        shapes = _shapes(event)
+        if begin is None or self._calls > MAX_CALLS:
+            self._lost = True
+            return
+        thread = str(event.get("pid")), str(event.get("tid"))
+        self._begins[thread].append(begin)
+        query = shapes[0] if shapes else None
+        self._queries[thread].append(query if query is not None and len(query) == 4 else None)
+
+    def _multiply(self, name: str, event: dict[str, Any]) -> None:
+        shapes, at = _shapes(event), _FACTORS[name]
+        left, right = shapes[at : at + 2] if len(shapes) >= at + 2 else (None, None)
+        if left is None or right is None or len(left) < 2 or len(right) < 2:
+            self._unsummed = True
+        else:
+            self._flops += 2 * math.prod(left) * right[-1]
+
+    def _look_up(self, event: dict[str, Any]) -> None:
+        shapes = _shapes(event)
+        if len(shapes) < 2 or shapes[0] is None or shapes[1] is None or len(shapes[0]) != 2:
+            self._lost = True
+            return
+        key = shapes[0], shapes[1]
+        if key in self._lookups or len(self._lookups) < MAX_TABLES:
+            self._lookups[key] = self._lookups.get(key, 0) + 1
+
+    def write(self, reading: Reading, host: Host, marks: int, optimizer_steps: int, *, alone: bool) -> None:
+        """State what one whole eager trace shows; ``alone``: no device computed beside the host."""
+        steps = len(self._timed) or (marks if marks == optimizer_steps else 0)
+        for number, took in sorted(self._timed.items()):
+            reading.counters[f"step.{number}.nanoseconds"] = took
+        if not steps or host.lost:
+            return
+        numbers = {"steps": steps}
+        if backward := host.longest_backward():
+            numbers["backward_nanoseconds"] = round(backward * 1e3 / steps)
+        if not self._lost:
+            numbers |= dict(self._of_attention(reading, host))
+            if self._calls or not self._pixels:
+                numbers |= dict(self._of_tables())
+        if alone and not self._unsummed and self._flops:
+            numbers["matmul_flops"] = self._flops
+        if len(numbers) > 1:
+            reading.counters |= {f"{PREFIX}{name}": min(value, 2**62) for name, value in numbers.items()}
+
+    def _of_attention(self, reading: Reading, host: Host) -> Iterator[tuple[str, int]]:
+        """Forward calls outside the backward pass, where no other attention than these operators is to be seen."""
+        names = {seen.value for seen in reading.seen if seen.leaf == "attention"}
+        others = names - {"sdpa_flash", "mem_efficient", "cudnn_sdpa", "sdpa_math", "math"}
+        first: list[Shape | None] = []
+        again = 0
+        for thread, begins in self._begins.items():
+            inside = within(begins, host.backward_of(thread))
+            for query, repeats in zip(self._queries[thread], inside, strict=True):
+                again += repeats
+                if not repeats:
+                    first.append(query)
+        shapes = [query for query in first if query is not None]
+        if others or not shapes or len(shapes) < len(first) or self._softmaxes > self._math:
+            return
+        yield "attention_calls", len(shapes)
+        yield "attention_repeats", again
+        yield "attention_tokens", sum(query[0] * query[2] for query in shapes)
+        yield "attention_rows", max(query[0] for query in shapes)
+        yield "attention_heads", max(query[1] for query in shapes)
+        yield "attention_length", max(query[2] for query in shapes)
+        yield "attention_width", max(query[1] * query[3] for query in shapes)
+
+    def _of_tables(self) -> Iterator[tuple[str, int]]:
+        """Look-ups in the largest table, and in those that are about as large; the widest loss."""
+        if not self._lookups:
+            return
+        largest = max(table[0] for table, _ in self._lookups)
+        wide = [(table, ids, count) for (table, ids), count in self._lookups.items() if 2 * table[0] >= largest]
+        yield "table_rows", sum(rows for rows, _ in {table for table, _ in self._lookups})
+        yield "table_width", max(table[1] for table, _, _ in wide)
+        yield "tokens", sum(math.prod(ids) * count for _, ids, count in wide)
+        yield "micro_tokens", max(math.prod(ids) for _, ids, _ in wide)
+        if all(len(ids) == 2 for _, ids, _ in wide):
+            yield "sequence", max(ids[1] for _, ids, _ in wide)
+        if self._losses:
+            yield "loss_rows", sum(_rows(shape) * count for shape, count in self._losses.items())
+            yield "loss_classes", max(_classes(shape) for shape in self._losses)
+
+
+def _rows(shape: Shape) -> int:
+    return math.prod(shape) // max(_classes(shape), 1)
+
+
+def _classes(shape: Shape) -> int:
+    return shape[1] if len(shape) > 1 else shape[0] if shape else 1
+
+
+def _shapes(event: dict[str, Any]) -> list[Shape | None]:
+    """The shapes of an operator's arguments; None of one that is no tensor, or has none."""
+    dims = event_arguments(event).get("Input Dims")
+    if not isinstance(dims, list):
+        return []
+    return [tuple(item) if isinstance(item, list) and item and _whole(item) else None for item in dims]
+
+
+def _whole(item: list[Any]) -> bool:
+    return all(type(size) is int and 0 <= size < 1 << 48 for size in item)
