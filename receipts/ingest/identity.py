@@ -177,7 +177,7 @@ def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[F
         bonds = sessions[_SESSION.sub("", file.name)]
         broken = [bond for bond in bonds if not bond.holds]
         if file.sha256 in listed and all(bond.leaf in _WORK for bond in broken):
-            # The receipt names it as its own: it is evidence of other work, and R124 judges that.
+            # The receipt names it as its own: it is evidence of other work, which rules judge.
             for bond in broken:
                 draft.contradict(bond.leaf, f"{file.name} shows other work: {bond.why}")
             broken = []

@@ -1,6 +1,6 @@
 """What a whole trace with shapes shows of the work in its steps: attention, look-ups, losses, multiplications.
 
-It is stated in whole numbers beside the trace's digest, for rules to hold against what the receipt states (R123, R124).
+It is stated in whole numbers beside the trace's digest, for rules to hold against what the receipt states.
 Nothing is stated where the trace cannot say: of a compiled step or a graph, where an operator that computes has no
 shape, or comes from a library whose shapes are not here. Operators that begin within the backward pass compute the
 forward pass again, and count for no more work.
