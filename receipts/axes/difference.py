@@ -115,6 +115,11 @@ class Held:
 
 Side = Literal["a", "b", "both"]
 CODE = ("code.imported_digest", "code.commit", "code.dirty")
+ARCHITECTURE: Final = "model.architecture"
+# What one digest of the parameters' names and shapes decides. Heads may differ: no shape shows them.
+_OF_SHAPES: Final = frozenset(
+    f"model.{name}" for name in ("pattern", "alphabet", "depth", "hidden", "ffn", "expert_ffn", "vocabulary", "experts")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +272,7 @@ def _tallied(
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))
+    _compare_architecture(a, b, tally)
     _compare_code(left, right, held.context and held.varied.isdisjoint(CODE), "code" in not_applicable, tally)
     _compare_completeness(a, b, held, not_applicable, tally)
     return tally
@@ -341,6 +347,23 @@ def value_at(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
         if head in OPEN_MAPS and is_complete(parsed, head) and not path.endswith(".digest"):
             return UNSET
     return value
+
+
+def _compare_architecture(a: Parsed, b: Parsed, tally: _MemberTally) -> None:
+    """One digest is one model, whatever letters its pattern is written in; another digest is another model.
+
+    It is no second change where an axis of the model says the same.
+    """
+    one, other = (side.stated.get(ARCHITECTURE) for side in (a, b))
+    if one is None or other is None:
+        return
+    if one == other:
+        tally.equal.append(ARCHITECTURE)
+        tally.settle(_OF_SHAPES)
+    elif any(member.path.startswith("model.") for members in tally.changed.values() for member in members):
+        tally.follows.append(Member(ARCHITECTURE, one, other))
+    else:
+        tally.change(ARCHITECTURE, Member(ARCHITECTURE, one, other))
 
 
 def _compare_code(
@@ -426,6 +449,21 @@ class _MemberTally:
 
     def unknown(self, axis: str, member: Member, missing: Side) -> None:
         self.gaps.setdefault(axis, []).append((member, missing))
+
+    def settle(self, paths: frozenset[str]) -> None:
+        """These leaves are equal, whatever the sides state of them; two ways to write one are shown."""
+        for axis, members in list(self.changed.items()):
+            self.follows += [member for member in members if member.path in paths]
+            if not (rest := [member for member in members if member.path not in paths]):
+                del self.changed[axis]
+            else:
+                self.changed[axis] = rest
+        for axis, gaps in list(self.gaps.items()):
+            self.equal += [member.path for member, _ in gaps if member.path in paths]
+            if not (left := [gap for gap in gaps if gap[0].path not in paths]):
+                del self.gaps[axis]
+            else:
+                self.gaps[axis] = left
 
 
 def _side(sides: list[Side]) -> Side:

@@ -162,7 +162,10 @@ class ScalarSeries:
         given = self.given
         for step, value in waiting:
             try:
-                number = float(value() if callable(value) else value)
+                read = value() if callable(value) else value
+                if read is None:
+                    continue  # it turned out to be of no step
+                number = float(read)
             except Exception as error:
                 self.unread += 1
                 fault(f"{self.name} of step {step} could not be read: {type(error).__name__}: {error}"[:500])

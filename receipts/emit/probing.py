@@ -86,6 +86,10 @@ class ProbeOutput:
         """The value at a path now, from any source; None without one."""
         return self._facts.get(path)
 
+    def owns(self, path: str) -> bool:
+        """Whether this probe stated a leaf."""
+        return self._facts.sources.get(path) == self.probe
+
     def flag(self, name: str, value: Any, *, before_runtime: bool | None = None) -> None:
         """State one flag or sub-flag (`XLA_FLAGS.xla_gpu_autotune_level`), and whether the runtime came after it."""
         entry = value if before_runtime is None else {"value": value, "before_runtime": before_runtime}

@@ -63,6 +63,10 @@ class Model(Section):
     """Geometry of the model. `pattern`, `dimensions` and `routing` are one axis each."""
 
     name: Name | None = note("Name that people use; two geometries may share it (C113).")
+    architecture: Digest | None = observed(
+        "SHA-256 over names and shapes of the parameters, without wrappers, shards and adapters: one model, one digest."
+    )
+    modules: Digest | None = observed("SHA-256 over the same and the class of each module.")
     family: Family | None = derived("Family of the architecture.", follows="pattern, routing")
     pattern: Name | None = axis("Block pattern, one letter a block, tiled to `depth`.", of="pattern")
     alphabet: Name | None = axis("Name of the alphabet that the letters come from.", of="pattern")
@@ -77,7 +81,9 @@ class Model(Section):
         "Weight matrices of a feed-forward: 3 gated (SwiGLU), 2 plain.", of="dimensions"
     )
     shared_expert_ffn: Count | None = axis("Width of the shared expert; 0 means none.", of="dimensions")
-    vocabulary: Positive | None = axis("Vocabulary entries.", of="dimensions")
+    vocabulary: Count | None = axis(
+        "Vocabulary entries; 0 where the model takes values such as images, and no tokens.", of="dimensions"
+    )
     ssm_state: Positive | None = axis("State width of a Mamba block.", of="dimensions")
     ssm_heads: Positive | None = axis("Heads of a Mamba block.", of="dimensions")
     ssm_groups: Positive | None = axis("Groups of a Mamba block.", of="dimensions")
@@ -134,6 +140,7 @@ class Batch(Section):
     micro_batch: Positive | None = axis("Sequences per micro step on one data-parallel rank.", unit="sequences")
     global_batch: Positive | None = axis("Sequences per step.", unit="sequences")
     sequence_length: Positive | None = axis("Tokens per sequence.", unit="tokens")
+    ragged: bool | None = observed("Whether steps differ in tokens, in rows or lengths: tokens a step are then a mean.")
     accumulation: Positive | None = derived(
         "Micro steps per optimizer step.", follows="global batch over micro batch and data parallel"
     )

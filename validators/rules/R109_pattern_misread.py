@@ -7,7 +7,8 @@ written as other numbers, and FLOPs a token and memory were taken from those.
 MLA` for a pattern that tiles to 13 attention blocks. E blocks in a model of 0 experts. A pattern of an alphabet that
 is written out whole, at a depth that is no multiple of its blocks.
 
-*Accepted.* AEMEAEMEAEMR at 52 with `9 DSA + 4 MLA`, family hybrid or moe.
+*Accepted.* AEMEAEMEAEMR at 52 with `9 DSA + 4 MLA`, family hybrid or moe. No pattern, where the digest of the model's
+parameters was seen: not every model is a stack of blocks.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from receipts.metrics.degrees import degree
 from receipts.receipt.patterns import ALPHABETS, ATTENDING, BlockKind, Pattern, contradiction, kind_counts, read_pattern
 
 TEXT, ALPHABET, DEPTH, FAMILY = "model.pattern", "model.alphabet", "model.depth", "model.family"
+ARCHITECTURE = "model.architecture"
 KINDS, EXPERTS, MTP = "model.attention_kinds", "model.experts", "model.mtp_depth"
 PIPELINE, VIRTUAL = "parallelism.pipeline", "parallelism.virtual_pipeline"
 _COUNTS = re.compile(r"\b(\d+)\s*[×x]?\s*[A-Za-z]")
@@ -32,10 +34,11 @@ def _pattern(case: Case) -> Pattern | None:
 
 
 def needs(case: Case) -> Iterable[str]:
-    """The pattern, and what it can be held against."""
-    yield TEXT
-    yield ALPHABET
-    yield DEPTH
+    """The pattern, and what it can be held against; or the digest of the model in its place."""
+    known = "" if case.get(TEXT) else f"|{ARCHITECTURE}"
+    yield TEXT + known
+    yield ALPHABET + known
+    yield DEPTH + known
     pattern = _pattern(case)
     if pattern is None:
         return

@@ -140,9 +140,8 @@ def _counts(stated: ProbeOutput) -> None:
         stated.put("path.witnessed.posture", "eager")
         stated.put("compile.cache_state", "off")
         return
-    breaks = _breaks(groups)
-    stated.put("compile.graph_breaks", breaks)
-    stated.put("path.witnessed.posture", _posture(stated, groups, breaks))
+    stated.put("compile.graph_breaks", _breaks(groups))
+    stated.put("path.witnessed.posture", posture(stated, groups))
     _cache(stated, groups.get("inductor", {}), groups.get("aot_autograd", {}))
     stated.put("compile.compile_seconds", _seconds(stated))
     limited = {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}
@@ -164,7 +163,7 @@ def _breaks(groups: Mapping[str, Mapping[str, int]]) -> int:
     return sum(groups.get("graph_break", {}).values()) + given_up
 
 
-def _posture(stated: ProbeOutput, groups: Mapping[str, Mapping[str, int]], breaks: int) -> str | None:
+def posture(stated: ProbeOutput, groups: Mapping[str, Mapping[str, int]]) -> str | None:
     """What was compiled, as far as counters tell; None where it may be a region or all of it.
 
     A function that torch.compile could not take runs as Python. One graph into which every parameter of the model goes
@@ -172,7 +171,7 @@ def _posture(stated: ProbeOutput, groups: Mapping[str, Mapping[str, int]], break
     """
     if not groups.get("stats", {}).get("unique_graphs", 0):
         return "eager"
-    if breaks or any(_limited(name) for name in groups.get("unimplemented", {})):
+    if _breaks(groups) or any(_limited(name) for name in groups.get("unimplemented", {})):
         return "regional"
     every = stated.get("model.parameters_total")
     records = imported.part(_UTILS, "get_compilation_metrics")

@@ -87,7 +87,8 @@ class Hooks:
             self._listener.fault(event, error)
 
     def _wrap(self, module: str, name: str, make: Callable[[Any], Any]) -> None:
-        self._wrap_in(imported.module(module), name, make)
+        # Torch itself is still being imported when it is armed.
+        self._wrap_in(sys.modules.get(module), name, make)
 
     def _wrap_in(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         inner = None if owner is None else vars(owner).get(name)

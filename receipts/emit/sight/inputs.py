@@ -38,11 +38,11 @@ def batch_of(given: tuple[Any, ...], named: Mapping[str, Any], kind: type) -> tu
     Ids of shape (B, T) are B sequences of T tokens. A row of anything else (an image, a latent) counts as one.
     """
     values = None
-    for tensor in (*tensors(dict(named), kind), *tensors(list(given), kind, 3)):
+    for tensor in (*tensors(list(given), kind, 3), *tensors(dict(named), kind)):
         shape = tensor.shape
-        if str(tensor.dtype) in IDS:
+        if str(tensor.dtype) in IDS and (values is None or tensor is named.get("input_ids")) and len(shape) > 0:
             return (int(shape[0]), int(shape[1]), True) if len(shape) == 2 else (int(tensor.numel()), 1, True)
-        if values is None and len(shape) > 1:
+        if values is None and len(shape) > 1 and tensor.is_floating_point():
             values = int(shape[0])
     embedded = named.get("inputs_embeds")
     if isinstance(embedded, kind) and len(embedded.shape) == 3:  # type: ignore[attr-defined] # a tensor, seen as a type
@@ -62,6 +62,7 @@ class InputReader:
         self.forwards = self.tokens = self.rows = 0
         self.shapes: dict[tuple[int, int], int] = {}
         self.ids = False
+        self.casts: set[str | None] = set()
 
     def __repr__(self) -> str:
         return f"InputReader({self.forwards} forwards, {self.tokens} tokens)"
@@ -111,6 +112,8 @@ class InputReader:
 
     def _count(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         self.forwards += 1
+        if self.forwards < 3:
+            self.casts.add(self._autocast(given, named))
         batch = batch_of(given, named, self._kind)
         if batch is None:
             return
@@ -119,6 +122,16 @@ class InputReader:
         self.rows += rows
         if (rows, length) in self.shapes or len(self.shapes) < MAX_SHAPES:
             self.shapes[rows, length] = self.shapes.get((rows, length), 0) + 1
+
+    def _autocast(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
+        """The type that autocast is set to around the model; None where it is off."""
+        tensor = next(
+            (item for item in (*tensors(list(given), self._kind, 3), *tensors(dict(named), self._kind))), None
+        )
+        device = "cpu" if tensor is None else tensor.device.type
+        if not self._torch.is_autocast_enabled(device):
+            return None
+        return str(self._torch.get_autocast_dtype(device)).rpartition(".")[2]
 
     def totals(self) -> tuple[int, int, int]:
         """Forwards, tokens and rows up to now."""

@@ -2,17 +2,159 @@
 
 from __future__ import annotations
 
-from receipts.emit.sight import root
+from collections import Counter
+
+from receipts.emit.probes import dynamo, imported
+from receipts.emit.sight import geometry, layout, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from receipts.emit.probing import ProbeOutput
     from receipts.emit.sight.watch import Watch
 
+INFERRED = "inferred"
+TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64"}
+
 
 def state(watch: Watch, stated: ProbeOutput) -> None:
-    """State everything."""
+    """State everything that is known by now; called again at the end, when more is."""
+    assert watch.rec is not None
+    inferred = watch.rec.stated_by(INFERRED)
+    if watch.driver not in ("", "torch"):
+        stated.note(f"{watch.driver} drove the loop")
     if not watch.roots:
+        stated.note("no module was found whose parameters an optimizer updates: the model is not described")
         return
-    inner = root.innermost(watch.roots[0])
-    stated.put("model.name", root.class_name(inner))
+    chain = root.chain(watch.model)
+    inner = root.innermost(watch.model)
+    every = [item for _, item in inner.named_parameters()]
+    made = layout.layout(chain, every, layout.world_of(stated.world))
+    # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
+    framework = "fsdp2" if made.strategy == "fsdp2" else "torch"
+    stated.put("path.witnessed.framework", framework)
+    stated.put("path.witnessed.frameworks", [framework])
+    sharded = made.strategy == "fsdp1" or (made.world > 1 and not made.whole)
+    seen: dict[str, Any] = {}
+    fits: dict[str, Any] = {}
+    if (digests := root.digests(inner)) is not None and not sharded:
+        seen["model.architecture"], seen["model.modules"] = digests
+        seen["model.parameters_total"] = sum(item.numel() for item in every)
+    kind = geometry.Geometry(watch, inner)
+    seen |= {f"model.{name}": value for name, value in kind.seen.items()}
+    fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
+    (fits if made.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(made).items()})
+    seen |= _numerics(watch, inner, every, kind)
+    fits |= _batch(watch, made)
+    fits |= _optimizers(watch)
+    for path, value in seen.items():
+        stated.put(path, value)
+    stated.put("compile.posture", _posture(stated))
+    for path, value in fits.items():
+        _fill(inferred, path, value)
+
+
+def _fill(inferred: ProbeOutput, path: str, value: Any) -> None:
+    """State what follows where nobody knows better; a caller's own statement that differs is noted."""
+    before = inferred.get(path)
+    if before is None or inferred.owns(path):
+        inferred.put(path, value)
+    elif value is not None and before != value:
+        inferred.note(f"{path}: {value!r:.120} follows from what was seen, and {before!r:.120} is stated")
+
+
+def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry) -> Mapping[str, Any]:
+    stored = Counter[str]()
+    for item in every:
+        if item.is_floating_point():
+            stored[TYPES.get(name := str(item.dtype).rpartition(".")[2], name)] += item.numel()
+    adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name]
+    other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
+    known: dict[str, Any] = {
+        "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
+        "numerics.compute_dtype": _compute(watch, stored),
+        "numerics.recompute": _recompute(watch, inner, kind),
+        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or "none",
+    }
+    if adapters:
+        ranks = {int(item.shape[0]) for name, item in adapters if "lora_A" in name}
+        known["numerics.adapters.rank"] = ranks.pop() if len(ranks) == 1 else None
+        sharded = any(hasattr(item, "device_mesh") for item in every)
+        after = sharded and not all(hasattr(item, "device_mesh") for _, item in adapters)
+        known["numerics.adapters.injected"] = "after_sharding" if after else "before_sharding"
+    return known
+
+
+def _compute(watch: Watch, stored: Counter[str]) -> str | None:
+    """The type of the matmuls: of their outputs where modules could be looked at, else by autocast around the model."""
+    types = watch.look.types if watch.look is not None else {}
+    if types:
+        most = max(types, key=lambda name: types[name])
+        return TYPES.get(most, most) if types[most] >= 0.5 * sum(types.values()) else None
+    shared = getattr(imported.part("accelerate.state", "AcceleratorState"), "_shared_state", {})
+    mixed = str(shared.get("_mixed_precision") or "no")
+    if mixed in ("bf16", "fp16"):
+        return mixed
+    casts = {item for reader in watch.readers for item in reader.casts}
+    if len(casts) == 1 and (cast := casts.pop()) is not None:
+        return TYPES.get(cast, cast)
+    return next(iter(stored)) if len(stored) == 1 and watch.readers and not casts else None
+
+
+def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry) -> str | None:
+    """What was computed again; where nothing could be looked at, *none* as long as no module speaks of checkpoints."""
+    seen = watch.look.recompute(kind.blocks) if watch.look is not None else None
+    if seen is not None:
+        return seen
+    codes = {getattr(type(item).forward, "__code__", None) for item in inner.modules()}
+    speaks = any("checkpoint" in name for code in codes if code is not None for name in code.co_names)
+    flagged = any(getattr(item, "gradient_checkpointing", False) for item in inner.modules())
+    wrapped = any(type(item).__name__ == "CheckpointWrapper" for item in inner.modules())
+    return None if speaks or flagged or wrapped else "none"
+
+
+def _posture(stated: ProbeOutput) -> str:
+    """How the step is compiled: not at all, as one graph that takes every parameter, or else in regions."""
+    return dynamo.posture(stated, dynamo.counters()) or "regional"
+
+
+def _optimizers(watch: Watch) -> Mapping[str, Any]:
+    names = [type(item).__name__.lower() for item in watch.anchor.optimizers()]
+    if len(watch.roots) > 1:
+        names = names[:1]
+    rates = {
+        group.get("initial_lr", group.get("lr"))
+        for item in watch.anchor.optimizers()[:1]
+        for group in item.param_groups
+        if group["params"]
+    }
+    rate = rates.pop() if len(rates) == 1 else None
+    names = list(dict.fromkeys(names))
+    return {
+        "numerics.optimizer": names[0] if names else None,
+        "numerics.optimizer_other": names[1] if len(names) == 2 else None,
+        "numerics.learning_rate": float(rate) if isinstance(rate, int | float) else None,
+    }
+
+
+def _batch(watch: Watch, made: layout.Layout) -> Mapping[str, Any]:
+    """The batch of the usual step. Where steps differ in tokens, these are a mean, and lengths may be anything."""
+    steps = [step for step in watch.steps[1:] if step[2]] or watch.steps
+    usual = Counter(steps).most_common(1)[0][0] if steps else (0, 0, 0, 0)
+    backwards, forwards, tokens, rows = usual
+    if not tokens or made.data is None:
+        return {}
+    micro_steps = 1 if watch.one_batch else backwards or forwards or 1
+    shapes = Counter({shape: count for reader in watch.current for shape, count in reader.shapes.items()})
+    lengths = {length for _, length in shapes}
+    ragged = len({step[2] for step in steps}) > 1
+    micro = rows // micro_steps if rows % micro_steps == 0 else None
+    return {
+        "batch.micro_batch": micro,
+        "batch.accumulation": micro_steps if micro else None,
+        "batch.global_batch": rows * made.data,
+        "batch.sequence_length": lengths.pop() if len(lengths) == 1 else None,
+        "batch.ragged": ragged,
+    }

@@ -98,14 +98,18 @@ class StepLoss:
 
 
 class StepNorm:
-    """The norm over all gradients where the job clips groups of them apart."""
+    """The norm over all gradients, also where the job clips groups of them apart.
 
-    def __init__(self, parts: Sequence[Any]) -> None:
-        self._parts = parts
+    ``scaled``: what GradScaler finds not to be finite it skips, so that it is the norm of no step.
+    """
 
-    def __call__(self) -> float:
-        """Read it, which waits for its device."""
-        return math.sqrt(sum(float(item) ** 2 for item in self._parts))
+    def __init__(self, parts: Sequence[Any], *, scaled: bool) -> None:
+        self._parts, self._scaled = parts, scaled
+
+    def __call__(self) -> float | None:
+        """Read it, which waits for its device; None for a step that was skipped."""
+        norm = math.sqrt(sum(float(item) ** 2 for item in self._parts))
+        return None if self._scaled and not math.isfinite(norm) else norm
 
     def __repr__(self) -> str:
         return f"StepNorm({len(self._parts)} groups)"

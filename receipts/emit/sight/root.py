@@ -57,9 +57,15 @@ def once(items: Iterable[Any]) -> list[Any]:
     return list({id(item): item for item in items}.values())
 
 
-def unwrapped(optimizers: Iterable[Any]) -> list[Any]:
-    """Optimizers that update something, without those that hand on to another one (an Accelerator's)."""
-    return [item for item in optimizers if type(vars(item).get("optimizer")) is type(None) and item.param_groups]
+def apart(stepping: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """Those that step, and of the others each that updates something else: wrappers of one hand on to it."""
+    known = list(stepping)
+    covered = {item for optimizer in known for item in parameters_of(optimizer)}
+    for optimizer in others:
+        if (own := parameters_of(optimizer)) - covered:
+            covered |= own
+            known.append(optimizer)
+    return once(known)
 
 
 # Modules that hold a training loop, by the name of their framework, the outermost first.

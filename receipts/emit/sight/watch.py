@@ -10,9 +10,10 @@ import os
 import sys
 
 from receipts.emit.clock import perf_counter_ns
-from receipts.emit.sight import model, root
+from receipts.emit.sight import layout, model, root
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import InputReader
+from receipts.emit.sight.look import Look
 from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
 
@@ -68,6 +69,8 @@ class Watch:
         self.losses, self.norms = Losses(), Kept()
         self.anchor = Anchor(self._ended)
         self.driver = ""
+        self.ranks: int | None = None
+        self.look: Look | None = None
         self.skipped = 0
         self.steps: list[tuple[int, int, int, int]] = []
         self._torch, self._recorder = torch, recorder
@@ -76,8 +79,9 @@ class Watch:
         self._met = self._closed = self._own = False
         self._latest: tuple[int, Moment] = (0, Moment())
         self._before = Moment()
-        self._since = self._first = 0
+        self._since = self._until = self._first = 0
         self._scaling: list[Any] | None = None
+        self._scaled = self._skipping = self._stepping = False
         self._span: TimedSpan | None = None
         self._asides = self._aside = 0
         self._given = [0, 0]
@@ -106,6 +110,7 @@ class Watch:
         now = perf_counter_ns()
         if not self._met:
             self._meet([optimizer])
+        self._stepping = True
         if self._scaling is None:
             self._mark(optimizer, now)
 
@@ -123,7 +128,7 @@ class Watch:
         self._met = True
         torch = self._torch
         modules, others = root.living(torch.nn.Module, torch.optim.Optimizer)
-        self.optimizers = root.once([*optimizers, *self.optimizers, *root.unwrapped(others)])
+        self.optimizers = root.apart([*optimizers, *self.optimizers], others)
         if not self.roots:
             for optimizer in self.optimizers:
                 self.roots += root.roots(modules, root.parameters_of(optimizer))
@@ -157,9 +162,13 @@ class Watch:
         norms = self.norms.take(moment.norms)
         totals = self._step_totals(before, moment)
         self.steps.append((moment.backwards - before.backwards, *totals))
+        if moment is self._latest[1]:
+            self._look()
         if self._own:
             tokens = totals[1] * self._ranks()
-            rec.step_past(self._since or self._first or now, now, tokens or None)
+            begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
+            rec.step_past(begun or self._first or now, now, tokens or None)
+            self._until = now
         self._tell_scalars(rec, losses, norms)
         if self._own:
             # What the recorder did since is not the next step's.
@@ -179,12 +188,28 @@ class Watch:
             tokens, rows = tokens // forwards, rows // forwards
         return forwards, tokens, rows
 
+    @property
+    def model(self) -> Any:
+        """The model that the anchor trains, in its wrappers."""
+        return self.roots[self._anchor_reader()]
+
+    @property
+    def one_batch(self) -> bool:
+        """Whether a step has one batch however often models are called."""
+        return len(self.readers) > 1 or self._repeats()
+
+    @property
+    def current(self) -> list[InputReader]:
+        """Those who saw what the anchor's model was called with."""
+        own = self.readers[self._anchor_reader() :][:1]
+        return own if any(reader.forwards for reader in own) else list(self._functions.values())
+
     def _repeats(self) -> bool:
         return any(any(kind.__name__ == LBFGS for kind in type(item).__mro__) for item in self.optimizers)
 
     def _anchor_reader(self) -> int:
         """Which of the models the anchor trains."""
-        if len(self.roots) < 2:
+        if len(self.roots) < 2 or not self.anchor.optimizers():
             return 0
         held = root.parameters_of(self.anchor.optimizers()[0])
         counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
@@ -199,16 +224,28 @@ class Watch:
             rec.loss(loss)
             self._given[0] = series[0].given
         if series[1].given == self._given[1]:
-            if norms:
-                rec.gradient_norm(norms[-1] if several or len(norms) == 1 else StepNorm(norms))
-            elif rec.steps % NORM_EVERY == 1:
+            if norms and not self._skipping:
+                rec.gradient_norm(StepNorm(norms[-1:] if several else norms, scaled=self._scaled))
+            elif rec.steps % NORM_EVERY == 1 and not self._skipping:
                 norm = gradient_norm(self._torch, self.anchor.optimizers()[:1] if several else self.anchor.optimizers())
                 if norm is not None:
                     rec.gradient_norm(norm)
             self._given[1] = series[1].given
 
+    def _look(self) -> None:
+        """Look at the second step module by module."""
+        if self.look is None and self.readers:
+            self.look = Look(self._torch, self.model, self.readers[self._anchor_reader()])
+        elif self.look is not None:
+            self.look.remove()
+
     def _ranks(self) -> int:
-        return 1
+        """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""
+        if self.ranks is None:
+            world = layout.world_of(self.rec._run.record.place.world if self.rec is not None else 1)
+            made = layout.layout(root.chain(self.model), list(self.model.parameters()), world) if self.roots else None
+            self.ranks = (made.data if made is not None else None) or (0 if world > 1 else 1)
+        return self.ranks
 
     # What else the hooks tell.
 
@@ -242,8 +279,11 @@ class Watch:
                 self._scaling.append(given[1])
 
     def scaler_update(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """GradScaler has finished a step."""
+        """GradScaler has finished a step; where no optimizer made its own, it has skipped it."""
         scaling, self._scaling = self._scaling, None
+        self._skipping = bool(scaling) and not self._stepping
+        self.skipped += self._skipping
+        self._stepping, self._scaled = False, True
         for optimizer in scaling or ():
             if not self._met:
                 self._meet([optimizer])
@@ -307,5 +347,7 @@ class Watch:
         self._leave_aside()
         if self.rec is not None and self._own:
             self.rec.abandon_step()
+        if self.skipped:
+            stated.counter("torch.GradScaler.skipped_steps", self.skipped)
         model.state(self, stated)
         self.close()

@@ -1,0 +1,204 @@
+"""The geometry of a model, by its modules: seen where a module says so, inferred where names or shapes are read."""
+
+from __future__ import annotations
+
+import re
+
+from receipts.emit.sight import root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from receipts.emit.sight.watch import Watch
+
+# What programs call these, in a configuration or on the module that has them.
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "nhead", "heads", "n_query_heads")
+KV_HEADS = ("num_key_value_heads", "n_kv_head", "n_kv_heads", "num_kv_heads", "num_query_groups")
+HEAD_DIM = ("head_dim", "d_head", "attention_head_size", "head_size")
+FFN = ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "dim_feedforward", "ffn_hidden_size")
+EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "n_experts", "moe_num_experts")
+TOP_K = ("num_experts_per_tok", "top_k", "topk", "num_experts_per_token", "n_activated_experts", "k")
+CONFIGS = ("config", "cfg", "conf", "args", "params", "hparams")
+ATTENTION = re.compile(r"attn|attention|qkv|q_proj|\bwq\b|c_attn|to_q|in_proj|query", re.I)
+MAMBA = re.compile(r"mamba|\bssm\b|A_log", re.I)
+ROUTER = re.compile(r"gate$|router|gating|gate\.|\bwg\b", re.I)
+POSITIONS = re.compile(r"pos|wpe|type", re.I)
+
+
+class Geometry:
+    """What is seen and what is inferred, by the names of `model`; ``blocks`` is the stack."""
+
+    def __init__(self, watch: Watch, model: Any) -> None:
+        self.seen: dict[str, Any] = {"name": root.class_name(model)}
+        self.inferred: dict[str, Any] = {}
+        self._model = model
+        self._names: dict[int, list[str]] = {}
+        for name, item in model.named_parameters(remove_duplicate=False):
+            self._names.setdefault(id(item), []).append(root.canonical(name))
+        self.blocks = stack(model)
+        self._tables(any(reader.ids for reader in watch.readers) or not any(reader.rows for reader in watch.readers))
+        if self.blocks:
+            self._stack()
+
+    def __repr__(self) -> str:
+        return f"Geometry({self.seen})"
+
+    def _tables(self, ids: bool) -> None:
+        """Vocabulary and hidden width: the table of tokens is the one that is no table of positions."""
+        tables = [
+            (name, item)
+            for name, item in self._model.named_modules()
+            if _is(item, "Embedding", "VocabParallelEmbedding")
+        ]
+        if not ids:
+            self.seen["vocabulary"] = 0
+        elif tables:
+            tokens = [pair for pair in tables if not POSITIONS.search(pair[0].rpartition(".")[2])] or tables
+            _, table = max(tokens, key=lambda pair: int(pair[1].num_embeddings))
+            self.seen["vocabulary"] = int(table.num_embeddings)
+            self.seen["hidden"] = int(table.embedding_dim)
+            self.seen["tied_embeddings"] = len(self._names.get(id(table.weight), ())) > 1
+
+    def _own(self, *names: str) -> int | None:
+        """A number of the model's own configuration."""
+        for holder in (self._model, *self._model.modules()):
+            for config in CONFIGS:
+                value = vars(holder).get(config)
+                for name in names:
+                    number = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+                    if isinstance(number, int) and _whole(number):
+                        return number
+            break
+        return None
+
+    def _stack(self) -> None:
+        blocks = self.blocks
+        self.seen["depth"] = len(blocks)
+        letters = [_letter(block) for block in blocks]
+        if all(letters):
+            self.inferred["pattern"] = letters[0] if len(set(letters)) == 1 else "".join(letters)
+            self.inferred["alphabet"] = "nemo"
+            attending = sum("*" in letter for letter in letters)
+            if attending:
+                self.inferred["attention_kinds"] = self._kinds(attending)
+            self.inferred["family"] = _family(letters)
+        block = blocks[-1]
+        heads = self._own(*HEADS) or _attribute(block, HEADS)
+        if heads:
+            self.seen["heads"] = heads
+            self.inferred["kv_heads"] = self._own(*KV_HEADS) or _attribute(block, KV_HEADS) or heads
+            wide, hidden = self._own(*HEAD_DIM) or _attribute(block, HEAD_DIM), self.seen.get("hidden")
+            self.inferred["head_dim"] = wide or (hidden // heads if hidden and hidden % heads == 0 else None)
+        if any("E" in letter for letter in letters):
+            self.inferred["experts"] = self._own(*EXPERTS) or _attribute(block, EXPERTS) or _experts(block)
+            self.inferred["top_k"] = self._own(*TOP_K) or _attribute(block, TOP_K)
+        else:
+            self._feed_forward(block)
+
+    def _feed_forward(self, block: Any) -> None:
+        """The width of a dense feed-forward, by the matrices that are not attention's: one of them leads back."""
+        hidden = self.seen.get("hidden")
+        if hidden is None:
+            return
+        shapes = [
+            shape
+            for name, item in block.named_modules()
+            if (shape := _matrix(item)) is not None
+            and not ATTENTION.search(name)
+            and not any(w in name for w in root.ADAPTERS)
+        ]
+        back = {wide for wide, out in shapes if out == hidden and wide != hidden}
+        width = self._own(*FFN) or (back.pop() if len(back) == 1 else None)
+        self.inferred["ffn"] = width
+        if width and shapes:
+            gates = sum(out // width for wide, out in shapes if wide == hidden and out in (width, 2 * width))
+            self.inferred["ffn_projections"] = gates + 1 if gates in (1, 2) else None
+
+    def _kinds(self, attending: int) -> str:
+        """Attention kinds by layer: all full, unless the configuration speaks of windows."""
+        config = next((vars(self._model)[name] for name in CONFIGS if name in vars(self._model)), None)
+        kinds = getattr(config, "layer_types", None)
+        if isinstance(kinds, list | tuple) and len(kinds) == attending:
+            sliding = sum("sliding" in str(kind) for kind in kinds)
+        else:
+            window = getattr(config, "sliding_window", None)
+            sliding = attending if window and getattr(config, "use_sliding_window", True) else 0
+        parts = [f"{attending - sliding} full"] * (sliding < attending) + [f"{sliding} sliding"] * (sliding > 0)
+        return " + ".join(parts)
+
+
+def stack(model: Any) -> list[Any]:
+    """The blocks of the model: the list of modules that holds most of the parameters, where one does."""
+    best: list[Any] = []
+    most = total = 0
+    for item in model.modules():
+        if not _is(item, "ModuleList", "Sequential", "ModuleDict"):
+            continue
+        children = [child for child in item._modules.values() if child is not None]
+        if not children or not all(child._modules for child in children):
+            continue
+        held = sum(value.numel() for value in item.parameters())
+        total += held
+        if held > most:
+            best, most = children, held
+    every = sum(value.numel() for value in model.parameters())
+    # Several lists of about one size are an encoder and its decoder, or stages: not one stack.
+    alike = [item for item in best if root.class_name(item) == root.class_name(best[0])]
+    return best if most and 2 * most > total and len(alike) * 2 >= len(best) and every else []
+
+
+def _letter(block: Any) -> str:
+    """The letter of a block in the alphabet of Megatron-Core; empty for what it has none for."""
+    names = [f"{name}.{type(item).__name__}" for name, item in block.named_modules() if name]
+    words = " ".join([*names, *(name for name, _ in block.named_parameters())])
+    matrices = [name for name, item in block.named_modules() if _matrix(item) is not None]
+    attends, keeps = bool(ATTENTION.search(words)), bool(MAMBA.search(words))
+    routed = bool(re.search(r"expert", words, re.I)) and any(ROUTER.search(name) for name in words.split())
+    if any(_is(item, "Conv1d", "Conv2d", "LSTM", "GRU") for item in block.modules()) and not (attends or keeps):
+        return ""
+    dense = not routed and len([name for name in matrices if not ATTENTION.search(name)]) >= 2
+    letters = "*" * attends + "M" * (keeps and not attends) + ("E" if routed else "-" if dense else "")
+    return f"[{letters}]" if len(letters) > 1 else letters
+
+
+def _family(letters: list[str]) -> str:
+    if any("M" in letter for letter in letters):
+        return "hybrid" if any("*" in letter for letter in letters) else "ssm"
+    return "moe" if any("E" in letter for letter in letters) else "dense"
+
+
+def _experts(block: Any) -> int | None:
+    """How many experts a block has: the children of a list of them, or the first side of a stack of matrices."""
+    for name, item in block.named_modules():
+        if "expert" in name.lower() and _is(item, "ModuleList") and len(item._modules) > 1:
+            return len(item._modules)
+    return next(
+        (int(item.shape[0]) for name, item in block.named_parameters() if "expert" in name and item.dim() == 3), None
+    )
+
+
+def _matrix(module: Any) -> tuple[int, int] | None:
+    """Width in and out of a linear layer, also of transformers' Conv1D."""
+    if _is(module, "Linear") and _whole(getattr(module, "in_features", None)):
+        return int(module.in_features), int(module.out_features)
+    if type(module).__name__ == "Conv1D" and hasattr(module, "nf"):
+        return int(module.weight.shape[0]), int(module.nf)
+    return None
+
+
+def _attribute(block: Any, names: tuple[str, ...]) -> int | None:
+    """A number that a module of the block has under one of these names."""
+    for item in block.modules():
+        for name in names:
+            if _whole(vars(item).get(name)):
+                return int(vars(item)[name])
+    return None
+
+
+def _is(module: Any, *names: str) -> bool:
+    return any(kind.__name__ in names for kind in type(module).__mro__)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0

@@ -1,0 +1,69 @@
+"""One step of the warm-up looked at module by module: what the backward pass computes again, and in which type.
+
+Hooks are put on every module for that one step and taken off. What torch.compile has taken is left alone: a hook would
+be compiled into it.
+"""
+
+from __future__ import annotations
+
+from receipts.emit.sight import root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from receipts.emit.sight.inputs import InputReader
+
+MATMULS = ("Linear", "Conv1D", "Conv2d", "Conv3d", "ConvTranspose2d", "Bilinear")
+
+
+class Look:
+    """What was seen of one step. ``hooked`` is whether there was anything to look at."""
+
+    def __init__(self, torch: Any, model: Any, reader: InputReader) -> None:
+        self._torch, self._reader = torch, reader
+        self._handles: list[Any] = []
+        self.again: set[int] = set()
+        self.types: dict[str, int] = {}
+        self.hooked = False
+        self._put(model)
+
+    def __repr__(self) -> str:
+        return f"Look({len(self.again)} computed again, {self.types})"
+
+    def _put(self, module: Any) -> None:
+        if root.compiled(module) or vars(module).get("_compiled_call_impl") is not None:
+            return
+        if type(module).__name__ != "ScriptModule":
+            # Before: what is computed again may stop within a module, as soon as it has what it needs.
+            self._handles.append(module.register_forward_pre_hook(self._called))
+            if any(kind.__name__ in MATMULS for kind in type(module).__mro__):
+                self._handles.append(module.register_forward_hook(self._typed))
+        for child in module._modules.values():
+            if child is not None:
+                self._put(child)
+
+    def _called(self, module: Any, given: Any) -> None:
+        if self._reader.backward:
+            self.again.add(id(module))
+        else:
+            self.hooked = self.hooked or self._torch.is_grad_enabled()
+
+    def _typed(self, module: Any, given: Any, output: Any) -> None:
+        if hasattr(output, "dtype"):
+            name = str(output.dtype).rpartition(".")[2]
+            self.types[name] = self.types.get(name, 0) + int(module.weight.numel())
+
+    def remove(self) -> None:
+        """Take the hooks off."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def recompute(self, blocks: list[Any]) -> str | None:
+        """What was computed again: none, full (every block) or selective; None where there was nothing to look at."""
+        if not self.hooked:
+            return None
+        if not self.again:
+            return "none"
+        return "full" if blocks and all(id(block) in self.again for block in blocks) else "selective"
