@@ -544,3 +544,27 @@ def test_a_leaf_of_a_later_schema_is_asked_for_where_one_side_states_it() -> Non
 def test_a_model_without_experts_has_no_router() -> None:
     assert value("numerics.router_z_loss", {"model.experts": 0, "numerics.router_z_loss": 0.001}) == OFF
     assert value("numerics.mtp_loss_weight", {"model.mtp_depth": 0, "numerics.mtp_loss_weight": 0.1}) == OFF
+
+
+def test_one_digest_is_one_model_under_whatever_letters_its_pattern_is_written() -> None:
+    seen = {"model.architecture": DIGEST}
+    other = {**seen, "model.pattern": "[*-]", "model.alphabet": "nemo", "model.depth": 26}
+    found = difference(receipt(seen), receipt(other))
+    assert "model.architecture" in found.equal
+    assert not set(changed(found)) & {"pattern", "dimensions", "model.architecture"}
+    assert {"model.pattern", "model.depth"} <= {member.path for member in found.derived}
+
+
+def test_equal_digests_hold_the_shape_that_one_side_leaves_unstated_and_no_heads() -> None:
+    seen = {"model.architecture": DIGEST}
+    found = difference(receipt(seen), receipt(seen, ("model.hidden", "model.pattern", "model.heads")))
+    gaps = {member.path for item in found.unknown for member in item.members}
+    assert "model.heads" in gaps and not gaps & {"model.hidden", "model.pattern"}
+
+
+def test_two_digests_are_two_models_and_one_change() -> None:
+    one, other = {"model.architecture": DIGEST}, {"model.architecture": OTHER_DIGEST}
+    assert set(changed(difference(receipt(one), receipt(other)))) == {"model.architecture"}
+    wider = {**other, "model.hidden": 8192}
+    assert set(changed(difference(receipt(one), receipt(wider)))) == {"dimensions"}
+    assert not difference(receipt(one), receipt()).changed

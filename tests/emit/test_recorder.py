@@ -449,7 +449,7 @@ def test_what_is_missing_comes_with_the_call_that_states_it(tmp_path: Path, caps
     found = {item.path: item.how for item in rec.missing()}
     assert "model.depth" not in found
     assert "measurement.step_flags" not in found
-    assert found["model.pattern"] == 'rec.state("model.pattern", …)'
+    assert found["model.pattern|model.architecture"] == 'rec.state("model.pattern", …)'
     assert "rec.observe(attention=" in found["path.witnessed.attention"]
     assert "rec.loss(value)" in found["measurement.loss.last"]
     assert "level backend" in found["evidence"]

@@ -8,8 +8,8 @@ a global batch of 64 sequences of 4,096: they make 262,144, and the rate would d
 
 *Accepted.* Micro batch 4 × data 4 × accumulation 4 = 64. Accumulation unstated, where micro batch times data divides
 the global batch; data unstated, where it follows from chips and degrees. Tokens that leave out one token of each
-sequence, and one more for each MTP depth, because the loss has no target there. A microbenchmark has no batch to
-account for.
+sequence, and one more for each MTP depth, because the loss has no target there. Fewer tokens than that of steps that
+differ in rows or lengths (`batch.ragged`): they are a mean. A microbenchmark has no batch to account for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, Topic
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
+RAGGED = "batch.ragged"
 TOKENS, LENGTH = "measurement.tokens_per_step", "batch.sequence_length"
 
 
@@ -27,7 +28,7 @@ def needs(case: Case) -> Iterable[str]:
     """Both batches, the data degree or what it follows from, and the length where tokens a step are stated."""
     yield MICRO
     yield GLOBAL
-    if case.get(TOKENS) is not None:
+    if case.get(TOKENS) is not None and not case.get(RAGGED):
         yield LENGTH
     if case.get(DATA) is None:
         yield f"{CHIPS}|{DATA}"
@@ -79,7 +80,8 @@ def _tokens(case: Case) -> Iterator[Offense]:
     if tokens is None or whole is None or length is None:
         return
     without_target = 1 + (case.get("model.mtp_depth") or 0)
-    if not whole * (length - without_target) <= tokens <= whole * length:
+    least = 0 if case.get(RAGGED) else whole * (length - without_target)
+    if not least <= tokens <= whole * length:
         yield Offense(
             at=TOKENS,
             found=f"{tokens:,}",

@@ -63,11 +63,13 @@ def keep_memory(stated: ProbeOutput, phase: str) -> None:
 
 
 def state_memory(stated: ProbeOutput) -> None:
-    """State the process's resident memory as that of the one chip, where a processor computes and nothing else does."""
+    """State the process's resident memory as that of its chip, where a processor computes and nothing else does.
+
+    Of several ranks each is a chip: a share of the processor.
+    """
     sizes = [size for size in (limit_bytes(), host.memory_bytes()) if size is not None]
-    if stated.world == 1:
-        for phase, row in stated.kept.get("resident", {}).items():
-            stated.memory_row(phase, device=0, bytes_limit=min(sizes, default=None), **row)
+    for phase, row in stated.kept.get("resident", {}).items():
+        stated.memory_row(phase, device=stated.local_rank, bytes_limit=min(sizes, default=None), **row)
 
 
 def _places(process: str, root: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""How ranks divide a model: wrappers, meshes and placements, and the degrees that they make. No collective is called."""
+"""How ranks divide a model: wrappers, meshes and placements, and the degrees they make. No collective is called."""
 
 from __future__ import annotations
 
