@@ -8,9 +8,9 @@ with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s
 forward passes timed as steps. One of these is enough, whatever else is not stated.
 
 *Accepted.* A loss of 4.9 and a gradient norm of 1.1. A launch whose outcome says that it failed: it is kept as a
-failure, and no rate is read from it. A model without a vocabulary (0): what guessing costs it, nobody knows. A profile or microbenchmark, which need not learn. As W: a loss above guessing
-after 20 steps, within the launch's own warm-up, or on synthetic data (`data.kind`), in which there is nothing to
-learn.
+failure, and no rate is read from it. A model of values (vocabulary 0): nobody knows what guessing costs. A profile or
+microbenchmark, which need not learn. As W: a loss above guessing after 20 steps, within the launch's own warm-up, or
+on synthetic data (`data.kind`), in which there is nothing to learn.
 """
 
 from __future__ import annotations
