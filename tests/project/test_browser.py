@@ -187,6 +187,7 @@ def test_nothing_is_wider_than_the_window(seen: Watched) -> None:
 
 def test_an_overflow_would_be_noticed(chromium: Any, pages: dict[str, Path]) -> None:
     with watched(chromium, pages["report"]) as seen:
+        seen.page.evaluate(OPEN)
         seen.page.add_style_tag(content="table { min-width: 90rem }")
         assert overflow(seen)
 
@@ -225,6 +226,7 @@ def test_axe_finds_no_fault(chromium: Any, pages: dict[str, Path], name: str, wi
 
 
 def test_every_picture_has_a_name_and_a_description(seen: Watched) -> None:
+    seen.page.evaluate(OPEN)
     found = seen.page.locator("figure svg").count()
     assert seen.page.get_by_role("img", name=re.compile(r"\w")).count() == found
     for item in seen.page.locator("figure svg").all():

@@ -17,7 +17,19 @@ from receipts.api.question import TEXT, Parameter, Question, every, read_value
 from receipts.api.question import Param as How
 from receipts.base.errors import InputError, NothingToWrite, Problem, UsageError
 from receipts.base.untrusted_text import parse_json
-from receipts.plugins.serve.operation import CODE, FLAG, FORMS, MEDIA, WORD, Body, Call, Operation, Param, Reply
+from receipts.plugins.serve.operation import (
+    CODE,
+    FLAG,
+    FORMS,
+    MEDIA,
+    WORD,
+    Body,
+    Call,
+    Operation,
+    Param,
+    Reply,
+    values_of,
+)
 from receipts.plugins.serve.server import AccessDenied
 from receipts.publish.terminal import Terminal
 
@@ -64,6 +76,13 @@ class Asked:
             url = call.request.url.include_query_params(cursor=answer.following)
             headers["Link"] = f'<{url.path}?{url.query}>; rel="next"'
         return replace(replied, headers=headers)
+
+
+def asked_of(question: Question[..., Any], call: Call) -> Any:
+    """The answer to a question by the query of a page, where nothing else is in it. Raises UsageError."""
+    params = [_param(item) for item in question.parameters if not item.how.local]
+    values = values_of(tuple(params), call.request.query_params)
+    return question.function(call.store.session, **_given(question, replace(call, values=values)))
 
 
 def _file(question: Question[..., Any], answer: Any, name: str) -> Reply:

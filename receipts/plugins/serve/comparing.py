@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from receipts import metrics
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import View, run, url
+from receipts.publish.comparison import bridge_command
 from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
 from receipts.publish.pictures import forest
+from receipts.publish.pictures.steps import Trace, steps_picture
 
 
 def comparison(call: Call) -> View:
@@ -45,8 +48,28 @@ def comparison(call: Call) -> View:
     rows = ((side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
     table = table_of("Launches", "side | started, UTC | launch", rows)
     sections.append(Section("launches", "Launches in time", tables=(table,)))
-    values = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric, "metrics": list(metrics.METRICS)}
+    values: dict[str, Any] = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric}
+    values |= {"metrics": list(metrics.METRICS), "bridge": ""}
+    if bridge_command(answer.verdict, call.server.rulebook.rules):
+        values["bridge"] = url("/bridge", [("a", answer.verdict.a[0]), ("b", answer.verdict.b[0])])
+    if (steps := _overlay(call, answer)) is not None:
+        sections.append(steps)
     return View(replace(shown, sections=tuple(sections)), "compare", values)
+
+
+def _overlay(call: Call, answer: Any) -> Section | None:
+    """The steps of one launch of each side over each other; None where one of them kept none."""
+    traces: list[Trace] = []
+    for side in (answer.sides.a, answer.sides.b):
+        launch = next((one for item in side if (one := call.server.rulebook.launch(item)).durations), None)
+        if launch is None:
+            return None
+        segment, seconds = launch.segment, launch.durations
+        steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
+        traces.append(Trace(f"{'AB'[len(traces)]}: {launch.parsed.name[:60]}", seconds, steady))
+    caption = ("Step times of the first launch of each side that kept them",)
+    figure = Figure("steps-overlay", caption, lambda name: steps_picture(traces, name=name, title="Steps of A and B"))
+    return Section("steps", "Steps of A and B", figures=(figure,))
 
 
 def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:

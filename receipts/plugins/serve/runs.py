@@ -2,64 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import UsageError
+from receipts.metrics.chips import account
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import View, may
-from receipts.publish.page import Figure, Section
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, frame, nice, upward
-from receipts.publish.pictures.svg import MARKS, Canvas
+from receipts.publish.page import Cell, Code, Figure, Section, text
+from receipts.publish.pictures.steps import Trace, steps_picture
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
     from receipts.store.decisions import Pin
 
 
-STEPS_HEIGHT: Final = 180.0
-MAX_POINTS: Final = 400  # points; of more steps the slowest of each stretch is drawn
-_STEPS_LEFT: Final = 60.0
-_STEPS_TOP: Final = 30.0
-
-
-def steps_picture(seconds: Sequence[float], steady: Sequence[int], *, name: str, title: str) -> str | None:
-    """Milliseconds by step, the steady ones shaded; None for fewer than two steps."""
-    if len(seconds) < 2 or max(seconds) <= 0:
-        return None
-    alt = f"{len(seconds)} steps, the slowest {max(seconds) * 1e3:.4g} ms"
-    if steady:
-        alt += f"; {len(steady)} of them are steady"
-    stretch = -(-len(seconds) // MAX_POINTS)
-    starts = range(0, len(seconds), stretch)
-    slowest = [max(range(at, min(at + stretch, len(seconds))), key=seconds.__getitem__) for at in starts]
-
-    def paint(canvas: Canvas) -> None:
-        ticks = upward([seconds[at] * 1e3 for at in slowest])
-        size = (WIDTH - _STEPS_LEFT - 12.0, STEPS_HEIGHT - _STEPS_TOP - BELOW)
-        plot = Panel(_STEPS_LEFT, _STEPS_TOP, *size, Scale(0.0, len(seconds) - 1.0), Scale(0.0, max(ticks)))
-        ends = [(plot.at(start, 0.0)[0], plot.at(stop, 0.0)[0]) for start, stop in _stretches(steady)]
-        shades = [(left, plot.top, max(1.0, right - left), plot.height) for left, right in ends]
-        canvas.boxes(shades, fill=MARKS[0].light, alpha=0.15)
-        frame(canvas, plot, title="step time, ms", ticks=ticks)
-        canvas.line([plot.at(at, seconds[at] * 1e3) for at in slowest], colour=MARKS[0].light)
-        steps = [at for at in nice(0.0, len(seconds) - 1.0, 6) if at < len(seconds) and at == int(at)]
-        below(canvas, plot, [(at, f"{at:,.0f}") for at in steps], "step")
-
-    return svg.inline_svg(paint, name=name, width=WIDTH, height=STEPS_HEIGHT, title=title, alt=alt)
-
-
-def _stretches(steps: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Runs of steps that follow each other, each with its first and last."""
-    start = 0
-    for at in range(1, len(steps) + 1):
-        if at == len(steps) or steps[at] != steps[at - 1] + 1:
-            yield steps[start], steps[at - 1]
-            start = at
-
-
+_CODED: Final = re.compile(r"[EIW] ([A-Z]\d{3}) (.+)", re.DOTALL)
 TITLE: Final = 120  # letters of a label; the whole is among what is stated
 REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for first
 
@@ -73,7 +32,7 @@ def one_run(call: Call) -> View:
     shown = receipt.page(facts=True)
     sections = [_titled(item) for item in shown.sections]
     steps = _steps(call, receipt)
-    sections[1:1] = [steps] if steps is not None else []
+    sections[1:1] = [item for item in (steps, _chips(call, receipt)) if item is not None]
     sections.sort(key=lambda item: item.id not in REASONS)
     script = recipe(receipt.parsed).script()
     quotes = [(item.document, item.says or "") for item in published.quotes(receipt.id)]
@@ -98,9 +57,25 @@ def _pins(call: Call, receipt: str) -> list[Pin]:
 
 
 def _titled(section: Section) -> Section:
+    if section.id == "errors":  # the offense in words, and its code after it
+        return replace(section, entries=tuple(replace(item, title=_in_words(item.title)) for item in section.entries))
     if section.id == "facts":
         return replace(section, title="Configuration and everything that is stated", fold="all stated leaves")
     return replace(section, title="At a glance") if section.id == "answers" else section
+
+
+def _in_words(title: Cell) -> Cell:
+    match = _CODED.fullmatch(text(title))
+    words = match[2].replace("_", " ") if match else ""
+    return (f"{words[:1].upper()}{words[1:]} ", Code(match[1])) if match else title
+
+
+def _chips(call: Call, receipt: Receipt) -> Section | None:
+    """The map of memory by chip; None for a launch of one chip, or of none that states any."""
+    if len({item.chip for phase in account(receipt.parsed).phases for item in phase.chips}) < 2:
+        return None
+    (first, *_) = call.store.chips(receipt.id).page().sections
+    return replace(first, id="chips", title="Memory by chip, as the chips stand") if first.figures else None
 
 
 def _steps(call: Call, receipt: Receipt) -> Section | None:
@@ -110,7 +85,8 @@ def _steps(call: Call, receipt: Receipt) -> Section | None:
     if len(seconds) < 2:
         return None
     caption = ("Step times; what is shaded is steady and counts",)
-    figure = Figure("steps-trace", caption, lambda name: steps_picture(seconds, steady, name=name, title="Steps"))
+    traces = [Trace("", seconds, steady)]
+    figure = Figure("steps-trace", caption, lambda name: steps_picture(traces, name=name, title="Steps"))
     return Section("steps", "Steps", figures=(figure,))
 
 

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from receipts.api.lists import frontier_page
 from receipts.base.errors import ReceiptsError
-from receipts.plugins.serve import comparing, guard, inbox, listing, runs
+from receipts.plugins.serve import answered, comparing, guard, inbox, listing, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
 from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
@@ -48,9 +48,17 @@ VIEWS: Final[Mapping[str, Handler]] = {
     "/runs/{id}": runs.one_run,
     "/failures": inbox.failures,
     "/inbox": inbox.inbox,
+    "/decisions": answered.decisions,
+    "/reports": answered.reports,
 }
 # These take longer than a page may: they are answered one after another, and once for all who ask the same.
-COSTLY: Final[Mapping[str, Handler]] = {"/compare": comparing.comparison}
+COSTLY: Final[Mapping[str, Handler]] = {
+    "/compare": comparing.comparison,
+    "/bridge": answered.Shown("bridge", "Bridge", ("a", "b"), needed=2),
+    "/histories": answered.lines,
+    "/claims": answered.claims,
+    "/claims/{claim_id}": answered.Shown("claim show", "Claim"),
+}
 
 
 def _again(request: Request) -> tuple[str, Mapping[str, Any]]:

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 NAV = (
     ("/", "Frontier"),
     ("/runs", "Runs"),
-    ("/failures", "Failures and envelope"),
+    ("/compare", "Compare"),
+    ("/reports", "Reports"),
+    ("/failures", "Failures"),
+    ("/histories", "Histories"),
+    ("/claims", "Claims"),
+    ("/decisions", "Decisions"),
     ("/inbox", "Inbox"),
 )
 

