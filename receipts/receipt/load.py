@@ -35,8 +35,8 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _BLANKS = b" \t\r\n"
-# A trace that the recorder took; `receipts.workflows.traces` says whether it was read.
-NAMES_TRACE: Final = re.compile(rb'"kind"\s*:\s*"(?:torch|jax)-profiler"')
+# A trace, or a program, that the recorder wrote; `receipts.workflows.traces` says whether it was read.
+NAMES_TRACE: Final = re.compile(rb'"kind"\s*:\s*"(?:(?:torch|jax)-profiler|hlo)"')
 _AS_LOGS = "a receipt is one JSON object; receipts ingest makes one from logs"
 _AS_FILES = "keep long lists as files, and name them under evidence"
 

@@ -1,6 +1,6 @@
-"""The trace that a receipt names and nobody has read yet, read as the receipt is judged.
+"""The trace or program that a receipt names and nobody has read yet, read as the receipt is judged.
 
-The recorder takes a trace right after the warm-up, lies it beside the receipt and names it there with its digest. It is
+The recorder lays a trace, or the text of a compiled step, beside the receipt and names it there with its digest. It is
 looked for beside the receipt, then where the receipt says that it is, then among the files that the store keeps. A
 document that came over the network names no file of this machine: for it only the last counts. The same receipt and
 the same trace give the same bytes, wherever both were.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from receipts.ingest.evidence import FileEvidence
     from receipts.store.documents import Extract
 
-KINDS: Final = ("torch-profiler", "jax-profiler")
+KINDS: Final = ("torch-profiler", "jax-profiler", "hlo")
 _RECEIPT: Final = "run.json"  # what a document that came without a file is called
 MAX_TRACES: Final = 64
 # Bytes of a file that came over the network, as it is and unpacked: whoever stores waits while it is read.
