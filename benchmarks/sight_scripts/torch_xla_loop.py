@@ -43,7 +43,7 @@ class Decoder(nn.Module):
 
 model = Decoder().to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-rec = Recorder("cpu-torch-xla", warmup=10)  # seen
+rec = Recorder("cpu-torch-xla", warmup=10).start()  # seen
 rec.watch(model)  # seen
 times = []
 for step in range(STEPS):

@@ -81,6 +81,9 @@ class TorchTrace:
 
     def _give_way(self) -> None:
         self._make_way()
+        self._restore()
+
+    def _restore(self) -> None:
         if self._module._prepare_profiler == self._before_prepare:
             self._module._prepare_profiler = self._prepare
         if self._module._enable_profiler == self._before_enable:
@@ -91,6 +94,11 @@ class TorchTrace:
         if not self._enabled():
             raise RuntimeError("the profiler was stopped by another call than the recorder's")
         self._profile.stop()
+        self._restore()
+
+    def drop(self) -> None:
+        """Let go of what was recorded: results that outlive the job point to what its end frees."""
+        self._profile = None
 
     def events(self) -> int:
         """How many events a trace that was ended holds. Raises AttributeError where this torch does not say."""
@@ -108,6 +116,7 @@ class TorchTrace:
                 for mark in ("ProfilerStep#", TIMED):
                     text = text.replace(f'"{mark}{cut}"'.encode(), b'"cut short"')
                 stream.write(text)
+        self.drop()
         return [self.file]
 
 

@@ -69,6 +69,8 @@ class Witness(Profiling):
         if events > MOST:  # or the run is over, or its own profiler begins: that is no fault
             self._unflag()
             return []
+        if isinstance(self._trace, TorchTrace):
+            self._trace.drop()
         self._sized, self._whole = True, 0
         self._left = self._count if events <= FEW else 1
         self._trace = TorchTrace(self._path, self._way)
