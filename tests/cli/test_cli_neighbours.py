@@ -54,8 +54,8 @@ def lab(shell: Shell, kept: Path) -> Shell:
 def test_the_best_of_an_axis_stands_first_and_what_is_refused_apart_with_its_reason(lab: Shell) -> None:
     said = lab("neighbours", "base-0")
     assert said.code == 0
-    assert said.out.index("fp32 → s7") < said.out.index("fp32 → s8") < said.out.index("Refused")
-    refused = said.out[said.out.index("Refused") :]
+    assert said.out.index("fp32 → s7") < said.out.index("fp32 → s8") < said.out.index("Rejected")
+    refused = said.out[said.out.index("Rejected") :]
     assert "numerics.learning_rate" in refused
     assert "C105" in refused
     assert "far" not in said.out
