@@ -15,7 +15,7 @@ from sqlalchemy import select
 import report_store as week
 import rule_cases as cases
 import section_store as section
-from receipts.judging.grade import SampleRank, concerns, sample_grade, unspoilt
+from receipts.judging.grade import SampleRank, concerns, sample_grade, sustained, unspoilt
 from receipts.judging.verdict import Finding, Level, Question, path_answer, receipt_status, tainted, undecided
 from receipts.metrics import METRICS, Metric
 from receipts.metrics.registry import Taint
@@ -60,6 +60,25 @@ def test_a_comparison_leaves_out_what_the_predicate_calls_spoilt(metric: Metric 
     for found in generated():
         invalid = sample_grade(launch, found, metric).rank is SampleRank.INVALID
         assert invalid == (not unspoilt(path_answer(found), tainted(found), kind)), found
+
+
+def test_the_store_calls_the_same_launches_sustained(store_url: str) -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "steps": {},
+        "a template": {"measurement__step_durations_seconds": None},
+        "a job that says ok": {"measurement": None},
+        "quoted": {"run__provenance": "quoted"},
+        "out of memory": {"run__outcome": "oom"},
+        "nobody knows how it ended": {"run__outcome": "unknown"},
+        "one kernel": {"run__kind": "microbench"},
+    }
+    with open_store(store_url) as store:
+        known = {name: store.submit(*ready(**leaves)).id for name, leaves in kinds.items()}
+        launches = {name: ready(**leaves)[0] for name, leaves in kinds.items()}
+        with reading(store.database.engine) as connection:
+            rows = set(connection.execute(select(receipts.c.id).where(entries.sustained_rows())).scalars())
+    assert [name for name, launch in launches.items() if sustained(launch)] == ["steps"]
+    assert {name for name, receipt in known.items() if receipt in rows} == {"steps"}
 
 
 def test_the_store_calls_the_same_launches_samples(store_url: str) -> None:

@@ -4,8 +4,8 @@
 a gradient norm of zero was a record for two weeks.
 
 *Rejected.* Outcome `ok` with a loss that was not finite, a last gradient norm of 0, a last loss of 71 after 300 steps
-with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, an exit code of 1, or
-forward passes timed as steps. One of these is enough, whatever else is not stated.
+with 65,536 vocabulary entries (guessing costs 11.09 nats), a rate of 0 tokens/s, or an exit code of 1. One of these is
+enough, whatever else is not stated. As open: forward passes alone that were timed as steps.
 
 *Accepted.* A loss of 4.9 and a gradient norm of 1.1. A launch whose outcome says that it failed: it is kept as a
 failure, and no rate is read from it. A model of values (vocabulary 0): nobody knows what guessing costs. A profile or
@@ -19,7 +19,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, W, rule
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
 from receipts.receipt.document import UNFAILED
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
@@ -80,7 +80,7 @@ def signs(case: Case) -> Iterator[Offense]:
             level=W if early else None,
         )
     if case.get(REGION) == "forward":
-        yield Offense(REGION, "forward passes alone were timed", "steps: forward, backward and optimizer", DO)
+        yield Offense(REGION, "forward passes alone were timed", "steps: forward, backward and optimizer", DO, level=I)
     if case.get(RATES) == 0 or case.get(f"{RATES}_per_chip") == 0:
         yield Offense(RATES, "no tokens", "tokens", DO)
     if case.get(EXIT) not in (None, 0) and case.receipt.run.outcome == "ok":

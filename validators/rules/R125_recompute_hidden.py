@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, canonical
-from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
+from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.receipt.route import parts
 
 # What is stated, what evidence shows of it, and what to call it.
@@ -55,10 +55,26 @@ def _needs(case: Case) -> Iterator[str]:
 def recompute_hidden(case: Case) -> Iterator[Offense]:
     """Switches that the receipt states off, and that evidence shows on."""
     for stated, seen, name in _seen(case):
-        if case.get(stated) is not None and canonical(case.get(stated)) == OFF:
+        if _off(case, stated):
             yield Offense(
                 at=seen,
                 found=f"{name} {case.get(seen)}" if case.get(seen) != 1 else f"{name}, which the trace shows",
                 expected=f"{case.get(stated)}, as {stated} says",
                 do=f"state the {name} that ran, or find what turned it on; the number belongs to what ran",
             )
+    for refused in case.borrowed.refused:
+        for stated, seen, name in _HIDDEN:
+            shown = refused.witness.stated.get(seen)
+            if case.get(seen) is None and shown is not None and parts(shown) and _off(case, stated):
+                yield Offense(
+                    at=seen,
+                    found=f"{refused.witness.id[:12]} saw {name} {shown}, and witnesses nothing: {refused.why}",
+                    expected=f"{case.get(stated)}, as {stated} says, or a witness of this configuration",
+                    do="state what the witness states, so that it counts, or witness the launch again",
+                    level=I,
+                    unjudged=True,
+                )
+
+
+def _off(case: Case, stated: str) -> bool:
+    return case.get(stated) is not None and canonical(case.get(stated)) == OFF
