@@ -126,7 +126,10 @@ class ObservedLaunch:
             first = min(launches[launch], key=lambda journal: int(journal.head.get("rank") or 0))
             self._end(item, first, alone)
             item.evidence.insert(0, self.clock.write(self.folder.kept, first, self.cpu_seconds if alone else None))
-        return receipts
+        # A run that was over between two looks has left its receipt, and no journal that was seen.
+        seen = {item.receipt for item in receipts}
+        quick = [path for path in sorted(self.folder.out.glob("*.json")) if not path.name.endswith(".part.json")]
+        return receipts + [Recorded(path) for path in quick if path not in seen]
 
     def _receipt(self, launch: str, ranks: Sequence[FollowedJournal]) -> Recorded | None:
         """The receipt of a launch; None where its processes left none: they made no step."""
