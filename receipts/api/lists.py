@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
     from receipts.questions.week.data import BestResult
     from receipts.questions.week.reader import Item, ReportReader
+    from receipts.questions.week.series import LaneCourse
     from receipts.store import Entry, Store
 
 
@@ -48,19 +50,43 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
     ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
     95 % interval ``low`` to ``high``; that of a peak is of one launch.
     """
+    with store.one_state():
+        _, results = _results(store, rulebook, lanes)
+    return [_row(*row) for row in results]
+
+
+def frontier_and_courses(store: Store, rulebook: Rulebook) -> tuple[list[dict[str, Any]], list[LaneCourse]]:
+    """The same rows, and the course of each lane over the weeks: what a picture of them shows."""
+    from receipts.questions.week.data import leaders_of
+    from receipts.questions.week.series import lane_course
+
+    courses = []
+    with store.one_state():
+        reader, results = _results(store, rulebook, ())
+        for lane, held in groupby(results, key=lambda row: row[0].entry.lane):
+            items, _, ranked = zip(*held, strict=True)
+            end = max(item.entry.finished or item.entry.started for item in items) + timedelta(microseconds=1)
+            targets = [target.name for target in reader.lane(lane).targets]
+            courses.append(lane_course(reader, lane, leaders_of(ranked, targets), ranked, end))
+    return [_row(*row) for row in results], [item for item in courses if item is not None]
+
+
+def _results(
+    store: Store, rulebook: Rulebook, lanes: Sequence[str]
+) -> tuple[ReportReader, list[tuple[Item, int | None, BestResult]]]:
+    """Results with their items and the numbers of their configurations, lane by lane, the best shown first."""
     from receipts.questions.week.frontier import frontiers, result, stated
     from receipts.questions.week.reader import ReportReader
 
     lanes = list(dict.fromkeys(lanes))
-    with store.one_state():
-        reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
-        leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
-        results: list[tuple[Item, int | None, BestResult]] = [
-            (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
-        ]
-        results += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
+    reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
+    leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
+    results: list[tuple[Item, int | None, BestResult]] = [
+        (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
+    ]
+    results += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
     results.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
-    return [_row(*row) for row in results]
+    return reader, results
 
 
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
@@ -96,8 +122,6 @@ def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
 
 def frontier_page(rows: Sequence[dict[str, Any]]) -> Page:
     """A section for each lane: proven results, then what is not yet, then stated ones."""
-    from itertools import groupby
-
     from receipts.publish.page import Page, Section
 
     sections = []

@@ -119,6 +119,7 @@ def _envelope(call: Call, lane: str) -> Section:
 
 
 def _fits(counts: list[int] | None) -> Mark | str:
+    """A cell of the heat map: the style shades it by the state of its mark, which the words say as well."""
     if counts is None:
         return ""
     worked, failed = counts

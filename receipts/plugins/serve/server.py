@@ -21,6 +21,7 @@ from limits.storage import MemoryStorage
 from limits.strategies import FixedWindowRateLimiter
 
 from receipts import __version__
+from receipts.api.lists import frontier_and_courses
 from receipts.api.store import Store
 from receipts.base.environment import Actor
 from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
@@ -39,6 +40,7 @@ from receipts.workflows import spool
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.plugins.serve.workers import Workers
+    from receipts.questions.week.series import LaneCourse
 
 
 T = TypeVar("T")
@@ -291,8 +293,11 @@ class Server:
 
     def frontier(self) -> list[dict[str, Any]]:
         """The rows of the frontier."""
-        rows: list[dict[str, Any]] = self.cached("frontier", lambda: self.store().frontier().to_dict())
-        return rows
+        return self.leading()[0]
+
+    def leading(self) -> tuple[list[dict[str, Any]], list[LaneCourse]]:
+        """The rows of the frontier, and the course of each lane over the weeks."""
+        return self.cached("frontier", lambda: frontier_and_courses(self.store().opened, self.rulebook))
 
     def measured(self) -> str:
         """Its metrics, as OpenMetrics text."""

@@ -6,6 +6,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from html import escape
@@ -27,7 +28,8 @@ from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import AccessDenied, Server
 from receipts.plugins.serve.view import View, rendered
-from receipts.publish.page import Page
+from receipts.publish.page import Page, Section
+from receipts.publish.report import over_lanes
 
 VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
 DAYS: Final = 30
@@ -38,8 +40,13 @@ Handler = Callable[[Call], View]
 
 
 def frontier(call: Call) -> View:
-    """A card a lane: proven beside reported results of its newest 26 weeks, and what to do next."""
-    return View(frontier_page(call.server.frontier()))
+    """The frontier of each lane over the weeks, then proven beside reported results of its newest 26 weeks."""
+    rows, courses = call.server.leading()
+    page = frontier_page(rows)
+    drawn = over_lanes.figure("frontier-lanes", courses)
+    if drawn is not None:
+        page = replace(page, sections=(Section("weeks", "Over the weeks", figures=(drawn,)), *page.sections))
+    return View(page)
 
 
 VIEWS: Final[Mapping[str, Handler]] = {

@@ -179,7 +179,7 @@ def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[He
         lanes={
             lane.name: LanePictures(
                 week=str(Week.of(end - timedelta(microseconds=1))),
-                frontier=lane_course(reader, lane, end),
+                frontier=lane_course(reader, lane.name, lane.leaders, lane.ranked, end),
                 courses=courses(reader, lane.name, lane.frontier, end),
                 compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
             )

@@ -267,14 +267,7 @@ class LaneWeek:
     def leaders(self) -> tuple[BestResult, ...]:
         """At the lane's targets, or at any shape but a substrate where it has none: the best proven result, what was
         faster once, and the best reported; the best of what there is where none is proven."""
-        led = [item for item in self.ranked if item.tokens_per_second_per_chip is not None and not item.is_substrate]
-        led = [item for item in led if item.target is not None or not self.targets]
-        shown = [item for item in led if item.standing != "reported"]
-        first = shown[:1]
-        faster = (item for item in shown if item.standing == "peak" and item not in first)
-        faster = (item for item in faster if (item.tokens_per_second_per_chip or 0.0) > _rate(first[0]))
-        reported = (item for item in led if item.standing == "reported")
-        return (*first, *islice(faster, 1), *islice(reported, 1))
+        return leaders_of(self.ranked, self.targets)
 
     @property
     def moved(self) -> tuple[BestResult, ...]:
@@ -296,6 +289,18 @@ class LaneWeek:
         """Rules that every reported result waits for: a notebook's rows lack the same facts one and all."""
         codes = self.stated[0].open_questions if self.stated else ()
         return tuple(code for code in codes if all(code in item.open_questions for item in self.stated))
+
+
+def leaders_of(ranked: Iterable[BestResult], targets: Sequence[str]) -> tuple[BestResult, ...]:
+    """What leads among the results of a lane that has these targets; see `LaneWeek.leaders`."""
+    led = [item for item in ranked if item.tokens_per_second_per_chip is not None and not item.is_substrate]
+    led = [item for item in led if item.target is not None or not targets]
+    shown = [item for item in led if item.standing != "reported"]
+    first = shown[:1]
+    faster = (item for item in shown if item.standing == "peak" and item not in first)
+    faster = (item for item in faster if (item.tokens_per_second_per_chip or 0.0) > _rate(first[0]))
+    reported = (item for item in led if item.standing == "reported")
+    return (*first, *islice(faster, 1), *islice(reported, 1))
 
 
 def _rate(item: BestResult) -> float:

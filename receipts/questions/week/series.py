@@ -20,7 +20,7 @@ from receipts.stats.noise import Level, level_by_session
 
 if TYPE_CHECKING:
     from receipts.metrics import Launch
-    from receipts.questions.week.data import BestResult, JudgedPair, LaneWeek
+    from receipts.questions.week.data import BestResult, JudgedPair
     from receipts.questions.week.memory import Headroom
     from receipts.questions.week.reader import ReportReader
     from receipts.store.query.reports import CourseLaunch
@@ -156,17 +156,22 @@ class LaneCourse:
     taken: tuple[FrontierRecord, ...]
 
 
-def lane_course(reader: ReportReader, lane: LaneWeek, end: datetime) -> LaneCourse | None:
-    """The course of the leading shape over the weeks before ``end``; None for a lane that nothing leads."""
+def lane_course(
+    reader: ReportReader, lane: str, leaders: Sequence[BestResult], ranked: Iterable[BestResult], end: datetime
+) -> LaneCourse | None:
+    """The course of the shape of the first leader over the weeks before ``end``; None for a lane that nothing leads.
+
+    ``ranked`` are all results of the lane, beside which its shape is called.
+    """
     from receipts.store import Filters, condition
     from receipts.store.query.reports import SHAPE
 
-    leader = next(iter(lane.leaders), None)
-    if leader is None:
+    if not leaders:
         return None
+    leader = leaders[0]
     (row,) = reader.stored.entries([leader.receipt.id])
     since = Week.of(end - timedelta(microseconds=1)).since - timedelta(weeks=MAX_WEEKS - 1)
-    texts = (f"lane={lane.name}", "kind=training", "outcome=ok", f"started>={since.isoformat()}")
+    texts = (f"lane={lane}", "kind=training", "outcome=ok", f"started>={since.isoformat()}")
     until = condition(f"started<{end.isoformat()}")
     near = reader.store.find(Filters((*map(condition, texts), until), limit=MAX_MARKS))
     alike = [one for one in near if all(getattr(one, name) == getattr(row, name) for name in SHAPE)]
@@ -180,7 +185,7 @@ def lane_course(reader: ReportReader, lane: LaneWeek, end: datetime) -> LaneCour
         shape: dict[str, Any] = {name: getattr(row, name) for name in SHAPE}
         every = reader.stored.course(shape, end - timedelta(microseconds=1), MAX_COURSE_LAUNCHES)
         taken = _taken([one for one in every if one.id not in reader.left_out], since, reader)
-    return LaneCourse(lane.name, leader.series(lane.ranked), leader, tuple(marks), tuple(taken))
+    return LaneCourse(lane, leader.series(ranked), leader, tuple(marks), tuple(taken))
 
 
 Side = Literal["A", "B"]

@@ -341,8 +341,22 @@ def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) 
     assert "from a notebook" in text
 
 
+def test_the_first_page_draws_the_frontier_of_each_lane_and_who_leads_it(client: TestClient) -> None:
+    page = client.get("/").text
+    assert page.index('id="frontier-lanes"') < page.index('id="lane-cpu-torch"')
+    assert "tokens/s/chip, small decoder, 4 threads, 3 launches" in page
+
+
+def test_a_rejected_comparison_leads_to_its_bridge(client: TestClient) -> None:
+    pair = f"a={A}&b={EVERY[6].id}"
+    links = Read(client.get(f"/compare?{pair}").text).links
+    assert f"/bridge?{pair}" in links
+    assert "Bridge" not in Read(client.get(f"/compare?a={A}&b={B}").text).text
+
+
 def test_what_is_wrong_with_a_run_comes_first(client: TestClient) -> None:
     shown = client.get(f"/runs/{EVERY[6].id}").text
+    assert re.search(r'<details class="entry"[^>]* open>\s*<summary><strong><bdi>[A-Z][^<]+</bdi><code>[A-Z]\d+', shown)
     assert 0 < shown.index('<section id="errors"') < shown.index('<section id="answers"')
 
 
