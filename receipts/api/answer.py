@@ -176,6 +176,20 @@ class Answer:
         return html(self.page())
 
 
+def with_sections(page: Page, subject: str, store: Any, item: Any) -> Page:
+    """The page with the sections of plugins: ``of_receipt(store, receipt)`` or ``of_comparison(store, comparison)``.
+
+    ``store`` is None where none was asked. A plugin gives None where it has nothing to show.
+    """
+    from dataclasses import replace
+
+    from receipts.base.plugins import services
+
+    added = (getattr(module, f"of_{subject}")(store, item) for module in services("sections"))
+    sections = tuple(section for section in added if section is not None)
+    return replace(page, sections=(*page.sections, *sections)) if sections else page
+
+
 class Answers(Answer):
     """Several answers, each printed as soon as it is there; as data they are one list, and the worst code counts."""
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Union
 
 from receipts import metrics
-from receipts.api.answer import Answer
+from receipts.api.answer import Answer, with_sections
 
 if TYPE_CHECKING:
     from receipts.api.session import Session
@@ -41,6 +41,7 @@ class Comparison(Answer):
     decided: Sequence[Decision]
     rules: RuleSet
     reproduced: Mapping[str, Reproduced]
+    store: Opened | None = None
     gates: list[tuple[str, Gate]] = field(default_factory=list)  # what was required, at most one
 
     def require(self, wanted: Required, *, any_standing: bool = False) -> Gate:
@@ -166,7 +167,7 @@ class Comparison(Answer):
 
         known = {side: str(who) for side, who in self.reproduced.items()}
         beside = (self.decided, self.memory[0], self.envelope, self.deciding, known, self.regimes)
-        return page(self.verdict, self.rules, *beside)
+        return with_sections(page(self.verdict, self.rules, *beside), "comparison", self.store, self)
 
     @property
     def rows(self) -> Sequence[Mapping[str, Any]]:
@@ -269,6 +270,7 @@ def compared(
         decided=store.published.decisions([item.id for item in (*sides.a, *sides.b)]) if store is not None else [],
         rules=rulebook.rules,
         reproduced=_reproduced(comparisons, store, sides, asked, metric) if apart else {},
+        store=store,
     )
 
 

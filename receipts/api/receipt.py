@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.api.answer import Answer, Shown
+from receipts.api.answer import Answer, Shown, with_sections
 from receipts.base.environment import read_config
 from receipts.base.errors import NothingToWrite, near
 from receipts.judging.facts import Facts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from receipts.publish.page import Page
     from receipts.questions.answers import Answers
     from receipts.questions.corroboration import Reproduced, Signer
-    from receipts.store import Decision, Entry
+    from receipts.store import Decision, Entry, Store
 
 
 VARIABLE = "RECEIPTS_CONFIG"
@@ -66,6 +66,7 @@ class Receipt(Answer):
     signer: Signer | None = None
     reproduced: Reproduced | None = None
     envelope: Callable[[], str | None] = lambda: None
+    store: Store | None = None
 
     def file(self, name: str) -> bytes | str | None:
         """Its bytes as *raw*; the *envelope* with its signatures. Raises NothingToWrite where it has none."""
@@ -149,7 +150,8 @@ class Receipt(Answer):
         deciding = of_receipt(self.parsed, self.verdict)
         by = (self.actor or "", str(self.signer or ""), str(self.reproduced or ""))
         judged = (self.parsed, self._lane, self.verdict, self.answers, self.facts, step_work)
-        return shown.page(shown.Shown(*judged, self.decisions, deciding, *by), stated=facts)
+        page = shown.page(shown.Shown(*judged, self.decisions, deciding, *by), stated=facts)
+        return with_sections(page, "receipt", self.store, self.parsed)
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
@@ -321,6 +323,7 @@ def stored_receipt(session: Session, name: str) -> Receipt:
         signer=signer(store, one),
         reproduced=reproduced(Comparisons(store, rulebook, floors=session.floors), store, one),
         envelope=signed,
+        store=store,
     )
 
 

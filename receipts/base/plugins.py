@@ -94,7 +94,8 @@ def services(name: str) -> Iterator[ModuleType]:
     """The modules that plugins offer under the name of a service.
 
     The kernel asks for ``report`` (a command below ``receipts report``, as ``REPORT``), ``weekly`` (a section of the
-    weekly report: ``section(data)`` gives it, or None) and ``compiler`` (`receipts fit --aot`).
+    weekly report: ``section(data)`` gives it, or None), ``sections`` (of the page of a receipt or a comparison: see
+    `receipts.api.answer.with_sections`), ``spans`` (`receipts.ingest.spans`) and ``compiler`` (`receipts fit --aot`).
     """
     for package, plugin in plugins().items():
         if (module := plugin.services.get(name)) is not None:

@@ -125,7 +125,7 @@ def show(session: Session, receipt: OneReceipt) -> Answer:
     if not isinstance(receipt, str):
         known = session.known
         return (
-            Receipt(receipt, session.rulebook, known.query.facts(receipt))
+            Receipt(receipt, session.rulebook, known.query.facts(receipt), store=known)
             if known
             else Receipt(receipt, session.rulebook)
         )

@@ -46,7 +46,7 @@ class _Row:
     name: str
     pattern: re.Pattern[str]
     functors: re.Pattern[str] | None
-    scope: bool
+    when: str  # empty, *scope* or *alone*
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def classes() -> Classes:
                 item["class"],
                 re.compile("|".join(item["names"])),
                 re.compile("|".join(item["functors"])) if "functors" in item else None,
-                item.get("scope", False),
+                next((when for when in ("scope", "alone") if item.get(when)), ""),
             )
             for item in raw[section]
         )
@@ -134,17 +134,17 @@ def of_kernel(name: str) -> str:
 
 
 @cache
-def _of_operator(name: str, scope: bool) -> str:
-    return next((row.name for row in classes().operators if row.scope is scope and row.pattern.search(name)), "")
+def _of_operator(name: str, when: str = "") -> str:
+    return next((row.name for row in classes().operators if row.when == when and row.pattern.search(name)), "")
 
 
 def of_chain(chain: Sequence[str]) -> str:
     """The class that operators give, from the outermost to the innermost name; empty where none says."""
     for name in chain:
-        if scope := _of_operator(name, True):
+        if scope := _of_operator(name, "scope"):
             return scope
     for name in reversed(chain):
-        if plain := _of_operator(name, False):
+        if plain := _of_operator(name):
             return plain
         if name.startswith("triton_") and (fused := of_kernel(name)) != OTHER:
             return fused
@@ -171,15 +171,13 @@ def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
 
 def of_host_work(chain: Sequence[str]) -> tuple[str, Source]:
     """The class of an operator of the host that computes there, and what decided it."""
-    operator = of_chain(chain)
-    if operator:
-        return operator, "op"
-    return OTHER, "other"
+    operator = of_chain(chain) or (_of_operator(chain[-1], "alone") if chain else "")
+    return (operator, "op") if operator else (OTHER, "other")
 
 
 @cache
 def host_kind(name: str) -> str:
     """What a span of the host explains of an idle device; empty for one that explains nothing."""
-    if _of_operator(name, True) == DATA:
+    if _of_operator(name, "scope") == DATA:
         return DATA
     return next((row.name for row in classes().host if row.pattern.search(name)), "")

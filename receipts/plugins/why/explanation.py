@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 METRIC: Final = "step_seconds"
 # Kinds of evidence that hold spans, as readers call them.
-_TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
+TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
 Status = Literal["explained", "refused", "nothing"]
 
 
@@ -84,7 +84,7 @@ def profiles_of(store: Store | None, receipt: Parsed, files: Iterable[Path] = ()
         kept = kept_files(store.database.address) if store is not None else None
         places = {sha256(str(path)): path for path in files}
         # What was read without the plugin, or on a machine that keeps the file and did not read it.
-        missing = [item.sha256 for item in receipt.receipt.evidence or () if item.sha256 and item.kind in _TRACES]
+        missing = [item.sha256 for item in receipt.receipt.evidence or () if item.sha256 and item.kind in TRACES]
         if kept is not None:
             for digest in kept.held(missing) - extracts.keys() - places.keys():
                 places[digest] = stack.enter_context(kept.file(digest))
@@ -93,6 +93,11 @@ def profiles_of(store: Store | None, receipt: Parsed, files: Iterable[Path] = ()
                 if EXTRACT in reading.extracts:
                     extracts[digest] = reading.extracts[EXTRACT]
     return [profile for _, raw in sorted(extracts.items()) for profile in read_profiles(raw)]
+
+
+def has_traces(receipt: Parsed) -> bool:
+    """Whether a receipt lists a file that may hold spans."""
+    return any(entry.kind in TRACES for entry in receipt.receipt.evidence or ())
 
 
 def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = ()) -> tuple[TracedLaunch, ...]:

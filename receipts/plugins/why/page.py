@@ -9,9 +9,10 @@ from typing import Final
 from receipts.base.units import counted
 from receipts.plugins.why.difference import Difference, Line, TracedLaunch
 from receipts.plugins.why.explanation import Explanation, kept_of, shares_of, traced_of
+from receipts.plugins.why.picture import picture
 from receipts.plugins.why.profile import Profile
 from receipts.plugins.why.refusals import RECORD
-from receipts.publish.page import Cell, Mark, Page, Section, Table, sections_of, table_of
+from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, sections_of, table_of
 from receipts.publish.words import words
 
 say = words("why")
@@ -34,7 +35,8 @@ def explanation_page(item: Explanation) -> Page:
     ]
     if table is not None:
         warning = () if item.status == "explained" else (say("anyway"),)
-        sections.append(Section("table", "Where the step's time went", warning, tables=(_table(item, table),)))
+        figure = Figure("why", (say("picture"),), lambda name: picture(item, name))
+        sections.append(Section("table", say("section"), warning, tables=(_table(item, table),), figures=(figure,)))
         kernels = _kernels(table)
         sections.append(
             Section(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
-from receipts.api.question import FLAG, Kind, Param, Study, Waivers, question
+from receipts.api.question import FLAG, File, Kind, Param, Study, Waivers, question
 from receipts.api.questions.compare import Joined, SideA, SideB
 
 if TYPE_CHECKING:
@@ -13,7 +14,20 @@ if TYPE_CHECKING:
     from receipts.api.session import Session
 
 
-@question("why", costly=True, forms=("csv",), alone=lambda documents, _named: documents > 1)
+@question(
+    "why",
+    costly=True,
+    forms=("csv",),
+    alone=lambda documents, _named: documents > 1,
+    files={
+        "svg": File(
+            ("--svg",),
+            "image/svg+xml",
+            "Also write the table as a waterfall picture.",
+            without="there is no table to draw",
+        )
+    },
+)
 def why(
     session: Session,
     a: SideA,
@@ -46,6 +60,7 @@ def why(
       receipts why before after
       receipts why 3f9c 81aa --json
       receipts why @golden candidate.json --trace trace.json.gz
+      receipts why 3f9c 81aa --svg why.svg
       receipts why 3f9c 81aa --anyway
 
     measured difference = the lines of the table, to the nanosecond + what is not in the traces. A line is consistent
@@ -56,9 +71,17 @@ def why(
     from receipts.api.comparison import gather
     from receipts.plugins.why.explanation import METRIC, explain, explanation_as_data
     from receipts.plugins.why.page import explanation_page
+    from receipts.plugins.why.picture import picture
+    from receipts.publish.pictures.svg import svg_file
 
     compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
     explanation = explain(compared, session.known, files=traces, anyway=anyway)
     data = explanation_as_data(explanation)
     rows = data["table"]["lines"] if data["table"] else []
-    return Answer(data, lambda: explanation_page(explanation), explanation.exit_code, rows=rows)
+
+    def svg() -> str | None:
+        drawn = picture(explanation)
+        return svg_file(drawn)
+
+    shown = partial(explanation_page, explanation)
+    return Answer(data, shown, explanation.exit_code, rows=rows, files={"svg": svg})

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -186,3 +187,24 @@ def test_the_worked_example_of_the_page_is_what_is_printed(
     text = (checkout / "docs" / "why.md").read_text(encoding="utf-8")
     (session,) = re.findall(r"```console\n\$ receipts why label=a label=b\n(.*?)```", text, re.DOTALL)
     assert why(shell).out == session
+
+
+def test_the_waterfall_has_at_most_ten_bars_from_a_to_b(shell: Shell, told: Callable[..., None]) -> None:
+    told()
+    path = shell.folder / "why.svg"
+    assert why(shell, "--svg", str(path)).code == 0
+    texts = [item.text for item in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+    amounts = [text for text in texts if text and text.endswith(" ms")]
+    assert len(amounts) <= 10
+    assert {"A", "data wait", "not in the traces", "B", "+40.000 ms", "ms a step"} <= set(texts)
+
+
+def test_the_page_of_a_comparison_and_of_a_receipt_show_the_profiles(shell: Shell, told: Callable[..., None]) -> None:
+    told()
+    compared = shell("compare", "label=a", "label=b", "--format", "markdown").out
+    assert "Where the step's time went" in compared
+    assert "| data wait | 10.000 | 50.000 | +40.000 |" in compared
+    name = shell("list", "--json").json[0]["id"]
+    shown = shell("show", name, "-v").out if "-v" in shell("show", "--help").out else shell("show", name).out
+    assert re.search(r"data wait +[15]0\.000 +\d", shown)
+    assert "5 of 5 traced steps, host, torch.profiler" in " ".join(shown.split())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from receipts.plugins.why.classes import base_name, host_kind, of_chain, of_kernel, of_work, table
+from receipts.plugins.why.classes import base_name, host_kind, of_host_work, of_kernel, of_work, table
 
 TABLE = table()
 NAMES = [
@@ -21,7 +21,7 @@ NAMES = [
 @pytest.mark.parametrize(("section", "wanted", "name", "takes"), NAMES)
 def test_a_row_takes_its_examples_and_no_counter_example(section: str, wanted: str, name: str, takes: bool) -> None:
     classed = {
-        "operators": lambda: of_chain([name]),
+        "operators": lambda: of_host_work([name])[0],
         "kernels": lambda: of_kernel(name),
         "host": lambda: host_kind(name),
     }
