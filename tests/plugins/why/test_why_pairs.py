@@ -1,7 +1,7 @@
 """Known causes on a CPU: profiles of real launches of torch 2.13, two a side, frozen; the cause is the largest line.
 
 A decoder of two blocks with a chain of pointwise operators, one thread, fourteen profiled steps on a machine that was
-not idle. Each pair changes one thing against *base*: a loader that sleeps 60 ms, the math backend of attention, autocast
+not idle. Each pair changes one thing against *base*: a loader that sleeps 60 ms, math attention, autocast
 to bf16, and torch.compile.
 """
 
