@@ -154,9 +154,16 @@ class Recorder:
             self._steps.__exit__(None, None, None)
 
     def step_past(self, begun: int, ended: int, tokens: int | None = None) -> None:
-        """Take a step that has ended, by `perf_counter_ns`: whoever watches a loop learns of it afterward."""
+        """Take a step that has ended, by `perf_counter_ns`: whoever watches a loop learns of it afterward.
+
+        `step_told` has to follow, before the next one.
+        """
         self.step(tokens)
         self._steps.past(begun, ended)
+
+    def step_told(self) -> None:
+        """Do what follows a step: probes, and the trace's begin or end."""
+        self._steps.told()
 
     @guarded
     def watch(self, model: Any, optimizer: Any = None) -> None:

@@ -424,6 +424,9 @@ class RunState:
             return
         record, steps = self.record, self.steps
         if died is None:
+            for probe in self._more:
+                if (settles := getattr(probe, "at_finish", None)) is not None:
+                    self._safely("the watch", settles)
             self._profiled("stop")
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):

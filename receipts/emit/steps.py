@@ -103,6 +103,10 @@ class StepTimer:
         if not self.inside:
             self.around += self.begun > 0
             return
+        self._write(now)
+        self._after(self.count)
+
+    def _write(self, now: int) -> None:
         if self.at >= self.limit:
             self.ended = self.count
             self.at, self.view = 0, self._more(self.ended)
@@ -111,12 +115,15 @@ class StepTimer:
         self.view[self.at + 1] = (now - self.begun or 1) & journal.DURATION_MASK | self.flags << journal.FLAG_SHIFT
         self.at += 2
         self.flags, self.inside = self.held, False
-        self._after(self.count)
 
     def past(self, begun: int, ended: int) -> None:
-        """Take a step that ended before anybody could say so; times by `perf_counter_ns`."""
+        """Take a step that ended before anybody could say so; times by `perf_counter_ns`. `told` has to follow."""
         self.inside, self.begun = True, begun
-        self._slowly(ended)
+        self._write(ended)
+
+    def told(self) -> None:
+        """What follows a step of the past, at a place of the job where a profiler may begin and end."""
+        self._after(self.count)
 
     def abandon(self) -> None:
         """Forget the step that is running, and the flags that were its own."""

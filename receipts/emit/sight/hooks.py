@@ -55,6 +55,9 @@ class Hooks:
             post = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook
             self._handle = post(lambda optimizer, given, named: self._tell("stepped", optimizer))
         self._wrap("torch.autograd", "backward", self._around("backward"))
+        scope = vars(sys.modules["torch.autograd.profiler"]).get("record_function")
+        self._wrap_in(scope, "__enter__", self._scope(begins=True))
+        self._wrap_in(scope, "__exit__", self._scope(begins=False))
         for module, name in CLIPPING:
             self._wrap(module, name, self._after("clipped"))
         for module, name in SAVING:
@@ -120,6 +123,19 @@ class Hooks:
                     return inner(*given, **named)
                 finally:
                     self._tell(event, False, given, named)
+
+            return call
+
+        return make
+
+    def _scope(self, *, begins: bool) -> Callable[[Any], Any]:
+        """A named range of the profiler's; this wrapper is never traced, for torch.compile knows the class itself."""
+
+        def make(inner: Any) -> Any:
+            def call(*given: Any) -> Any:
+                result = inner(*given)
+                self._tell("scope", begins, given[0])
+                return result
 
             return call
 

@@ -25,6 +25,8 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     inferred = watch.rec.stated_by(INFERRED)
     if watch.driver not in ("", "torch"):
         stated.note(f"{watch.driver} drove the loop")
+    if not watch.roots and watch.readers:
+        return  # the job has let go of its model, which was described after the warm-up
     if not watch.roots:
         stated.note("no module was found whose parameters an optimizer updates: the model is not described")
         return
@@ -49,6 +51,10 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     seen |= _numerics(watch, inner, every, kind)
     fits |= _batch(watch, made)
     fits |= _optimizers(watch)
+    if (seen_tokens := watch.tokens_unlike(made.data)) is not None:
+        stated.note(
+            f"measurement.tokens_per_step: it saw {seen_tokens} in the usual step, and the caller states another"
+        )
     for path, value in seen.items():
         stated.put(path, value)
     stated.put("compile.posture", _posture(stated))

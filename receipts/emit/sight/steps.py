@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Calls of the busiest optimizer after which the others are taken for idle: a critic trains five times as often, or so.
-PATIENCE = 16
+PATIENCE = 8
 
 
 class Anchor:
@@ -31,6 +31,7 @@ class Anchor:
         self._living: dict[int, Callable[[], Any]] = {}
         self.counts: dict[int, int] = {}
         self.anchor = 0
+        self.late = 0  # steps that had ended when it was decided
 
     def __repr__(self) -> str:
         return f"Anchor({len(self.counts)} optimizers, {'decided' if self.anchor else 'open'})"
@@ -64,6 +65,7 @@ class Anchor:
         order = [key for _, key, _ in self._waiting]
         self.anchor = latest if latest in fewest else max(fewest, key=lambda key: len(order) - order[::-1].index(key))
         waiting, self._waiting = self._waiting, []
+        self.late = order.count(self.anchor)
         for now, key, told in waiting:
             if key == self.anchor:
                 self._ended(now, told)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
+from _thread import get_ident
 
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.sight import layout, model, root
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 # A gradient norm that nobody computes is computed once in so many steps.
 NORM_EVERY = 50
 LBFGS = "LBFGS"
+# Ranges that the recorder's own trace opens around steps, and a profiler's schedule.
+OWN_SCOPES = ("ProfilerStep#", "receipts.step#")
 
 
 class Moment:
@@ -63,8 +67,8 @@ class Watch:
     ) -> None:
         self.after_warmup: list[Callable[[int], None]] = []
         self.rec: Recorder | None = None
-        self.optimizers: list[Any] = list(optimizers)
-        self.roots: list[Any] = list(models)
+        self._optimizers = [weakref.ref(item) for item in optimizers]
+        self._roots = [weakref.ref(item) for item in models]
         self.readers: list[InputReader] = []
         self.losses, self.norms = Losses(), Kept()
         self.anchor = Anchor(self._ended)
@@ -76,7 +80,8 @@ class Watch:
         self._torch, self._recorder = torch, recorder
         self._process = os.getpid()
         self._functions: dict[int, InputReader] = {}
-        self._met = self._closed = self._own = False
+        self._met = self._closed = self._own = self._due = False
+        self._thread, self._scopes, self._backward = get_ident(), 0, False
         self._latest: tuple[int, Moment] = (0, Moment())
         self._before = Moment()
         self._since = self._until = self._first = 0
@@ -100,6 +105,8 @@ class Watch:
         """Look no more; what was put into torch is taken out."""
         self._closed = True
         self.hooks.remove()
+        if self.look is not None:
+            self.look.remove()
         for reader in (*self.readers, *self._functions.values()):
             reader.remove()
 
@@ -128,12 +135,16 @@ class Watch:
         self._met = True
         torch = self._torch
         modules, others = root.living(torch.nn.Module, torch.optim.Optimizer)
-        self.optimizers = root.apart([*optimizers, *self.optimizers], others)
-        if not self.roots:
-            for optimizer in self.optimizers:
-                self.roots += root.roots(modules, root.parameters_of(optimizer))
-            self.roots = root.once(self.roots)
-        self.anchor.known(self.optimizers)
+        given = [*optimizers, *(item for ref in self._optimizers if (item := ref()) is not None)]
+        if self._roots:
+            # Those of another model, which lives on from before, end none of its steps.
+            own = {id(item) for model in self.roots for item in model.parameters()}
+            others = [item for item in others if root.parameters_of(item) & own]
+        known = root.apart(given, others)
+        if not self._roots:
+            tops = [top for item in known for top in root.roots(modules, root.parameters_of(item))]
+            self._roots = [weakref.ref(item) for item in root.once(tops)]
+        self.anchor.known(known)
         self.driver = root.driver(sys._getframe(1))
         for item in self.roots:
             reader = InputReader(torch, self._aside_call, self._resumed, self.fault)
@@ -148,6 +159,11 @@ class Watch:
             return False
         self.rec = rec
         self._own = not rec.in_step
+        record = rec._run.record
+        if self._own and self.anchor.late >= (record.warmup or 0):
+            # What follows the warm-up is done in the job's own time, and not for steps that are over.
+            record.warmup = self.anchor.late + 1
+            rec._run.tell(["warmup", record.warmup])
         return True
 
     def _ended(self, now: int, moment: Moment) -> None:
@@ -162,13 +178,16 @@ class Watch:
         norms = self.norms.take(moment.norms)
         totals = self._step_totals(before, moment)
         self.steps.append((moment.backwards - before.backwards, *totals))
-        if moment is self._latest[1]:
+        live = moment is self._latest[1]
+        if live and self.roots:
             self._look()
         if self._own:
             tokens = totals[1] * self._ranks()
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
+            if self._due and (rec.steps == 1 or live):
+                self.settle()
             rec.step_past(begun or self._first or now, now, tokens or None)
-            self._until = now
+            self._until, self._due = now, True
         self._tell_scalars(rec, losses, norms)
         if self._own:
             # What the recorder did since is not the next step's.
@@ -205,7 +224,13 @@ class Watch:
         return own if any(reader.forwards for reader in own) else list(self._functions.values())
 
     def _repeats(self) -> bool:
-        return any(any(kind.__name__ == LBFGS for kind in type(item).__mro__) for item in self.optimizers)
+        return any(any(kind.__name__ == LBFGS for kind in type(item).__mro__) for item in self.anchor.optimizers())
+
+    @property
+    def roots(self) -> list[Any]:
+        """The models in their wrappers; none once the job has let go of one: a watch keeps nothing alive."""
+        living = [ref() for ref in self._roots]
+        return [] if any(item is None for item in living) else living
 
     def _anchor_reader(self) -> int:
         """Which of the models the anchor trains."""
@@ -214,6 +239,14 @@ class Watch:
         held = root.parameters_of(self.anchor.optimizers()[0])
         counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
         return counts.index(max(counts))
+
+    def tokens_unlike(self, ranks: int | None) -> int | None:
+        """Tokens of the usual step where the job marks its steps, and states another number of them."""
+        if self._own or self.rec is None or not ranks or len(self.steps) < 2:
+            return None
+        stated = {tokens for _, tokens in self.rec._run.record.tokens}
+        seen = sorted(step[2] for step in self.steps[1:])[len(self.steps[1:]) // 2] * ranks
+        return seen if seen and stated and seen not in stated else None
 
     def _tell_scalars(self, rec: Recorder, losses: list[Any], norms: list[Any]) -> None:
         """Give the recorder the step's loss and norm, unless the job does so itself."""
@@ -251,12 +284,35 @@ class Watch:
 
     def backward(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """A backward pass begins or ends. What is called in it computes again."""
+        self._backward = begins
         for reader in self.readers:
             reader.backward = begins
+        if not self._scopes:
+            self.settle()
         self._first = self._first or perf_counter_ns()
         if begins and (given or "tensors" in named):
             base = given[0] if given else named["tensors"]
             self.losses.backward(base[0] if isinstance(base, list | tuple) and len(base) == 1 else base)
+
+    def scope(self, begins: bool, scope: Any) -> None:
+        """A range of the profiler's begins or ends in the job, as `Optimizer.step` is one around the hooks of it."""
+        if get_ident() != self._thread or str(getattr(scope, "name", "")).startswith(OWN_SCOPES):
+            return
+        self._scopes = max(0, self._scopes + (1 if begins else -1))
+        if not self._scopes and not self._backward:
+            self.settle()
+
+    def settle(self) -> None:
+        """Do what follows a step that has ended, outside of every range of the profiler's.
+
+        A trace that ends within an open range leaves that range to close into what is freed: about one job in five
+        then died of SIGSEGV at its end (2.13, with nothing but torch).
+        """
+        if self._due and self.rec is not None:
+            self._due = False
+            begun = perf_counter_ns()
+            self.rec.step_told()
+            self._since += perf_counter_ns() - begun  # it is not the next step's
 
     def clipped(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Gradients were clipped, by their norm."""
@@ -337,17 +393,24 @@ class Watch:
 
     def at_warm(self, stated: ProbeOutput) -> None:
         """The warm-up is over: state the model, and call those who waited for it."""
+        if self.rec is None and not self._begin():
+            return
         model.state(self, stated)
         for listener in self.after_warmup:
             listener(stated.steps)
 
+    def at_finish(self) -> None:
+        """The run is over: what has waited to be decided is."""
+        self.anchor.give_up()
+        self.settle()
+
     def at_end(self, stated: ProbeOutput) -> None:
         """State what is known now, and take out what was put into torch."""
-        self.anchor.give_up()
         self._leave_aside()
         if self.rec is not None and self._own:
             self.rec.abandon_step()
         if self.skipped:
             stated.counter("torch.GradScaler.skipped_steps", self.skipped)
-        model.state(self, stated)
+        if self.rec is not None or self._begin():
+            model.state(self, stated)
         self.close()
