@@ -145,9 +145,9 @@ def scaled_with_overflow(rec):
     rec.watch(model)
     for step in range(STEPS):
         scaler.scale(loss_of(model, batch())).backward()
-        scaler.unscale_(optimizer)
         if step in (0, 7):
             model.wpe.weight.grad[0, 0] = float("inf")
+        scaler.unscale_(optimizer)
         clip_grad_norm_(model.parameters(), 1.0)
         scaler.step(optimizer)
         scaler.update()
@@ -301,7 +301,7 @@ def one(name, folder):
     out = folder / f"{name}.json"
     with Recorder("cpu-torch", out=out, warmup=5, quiet=True, journal=False) as rec:
         CASES[name](rec)
-    tree = json.loads(out.read_bytes())
+    tree = json.loads(Path(rec.written).read_bytes())
     kept = {key: tree.get(key, {}) for key in ("measurement", "model", "batch", "numerics", "parallelism", "notes")}
     kept["measurement"].pop("step_wall_seconds", None)
     return {**kept, "posture": tree["compile"].get("posture")}

@@ -250,6 +250,8 @@ class Watch:
 
     def _tell_scalars(self, rec: Recorder, losses: list[Any], norms: list[Any]) -> None:
         """Give the recorder the step's loss and norm, unless the job does so itself."""
+        if not self._own and len(self.steps) < 2:
+            return  # whether the job that marks its steps gives these too shows when the first one has ended
         several = len(self.readers) > 1
         series = (rec._losses, rec._norms)
         if losses and series[0].given == self._given[0]:

@@ -1,0 +1,218 @@
+"""Sight: steps, tokens and the model of loops that say nothing; the parts of it that need no torch, and loops that do.
+
+RECEIPTS_LAB_PYTHON names the interpreter of an environment that has torch; the loops of `sight_jobs.py` share one
+process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe_stage import lab
+from receipts.emit.sight.inputs import batch_of
+from receipts.emit.sight.reads import Kept, StepLoss, StepNorm
+from receipts.emit.sight.steps import PATIENCE, Anchor
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+JOBS = Path(__file__).with_name("sight_jobs.py")
+STEPS = 12
+
+
+class Optimizer:
+    pass
+
+
+def ends(calls: str, known: str = "") -> list[int]:
+    """At which of these calls of optimizers, a letter each, a step ends; ``known`` are all that the job holds."""
+    optimizers = {name: Optimizer() for name in {*calls, *known}}
+    ended: list[int] = []
+    anchor = Anchor(lambda now, told: ended.append(now))
+    anchor.known([optimizers[name] for name in known])
+    for number, name in enumerate(calls):
+        anchor.stepped(optimizers[name], number, None)
+    anchor.give_up()
+    return ended
+
+
+def test_the_only_optimizer_ends_each_step_at_once() -> None:
+    assert ends("aaa", "a") == [0, 1, 2]
+
+
+def test_of_two_that_take_turns_the_second_ends_the_step() -> None:
+    assert ends("abababab", "ab") == [1, 3, 5, 7]
+
+
+def test_a_critic_that_trains_five_times_ends_no_step() -> None:
+    assert ends("cccccm" * 4, "cm") == [5, 11, 17, 23]
+
+
+def test_an_optimizer_that_never_steps_is_waited_for_no_longer_than_patience() -> None:
+    assert ends("a" * (PATIENCE + 2), "ax") == list(range(PATIENCE + 2))
+
+
+def test_a_run_that_ends_while_it_is_undecided_has_its_steps() -> None:
+    assert ends("aaa", "ax") == [0, 1, 2]
+
+
+def test_an_optimizer_that_is_rarer_than_the_anchor_is_counted() -> None:
+    anchor = Anchor(lambda now, told: None)
+    often, rare = Optimizer(), Optimizer()
+    for number in range(6):
+        anchor.stepped(often, number, None)
+    anchor.stepped(rare, 6, None)
+    assert anchor.rarer() == 1
+
+
+class Tensor:
+    """As much of a tensor as tells a batch."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "torch.int64") -> None:
+        self.shape, self.dtype = shape, dtype
+
+    def numel(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    def is_floating_point(self) -> bool:
+        return "float" in self.dtype
+
+
+IMAGE, IDS, LABELS = Tensor((8, 3, 32, 32), "torch.float32"), Tensor((4, 128)), Tensor((8,))
+
+
+def test_ids_are_sequences_of_tokens_and_a_row_of_values_counts_as_one() -> None:
+    assert batch_of((IDS,), {}, Tensor) == (4, 128, True)
+    assert batch_of((), {"labels": Tensor((4, 100)), "input_ids": IDS}, Tensor) == (4, 128, True)
+    assert batch_of(({"input_ids": IDS, "attention_mask": Tensor((4, 128))},), {}, Tensor) == (4, 128, True)
+    assert batch_of((IMAGE,), {}, Tensor) == (8, 1, False)
+    assert batch_of((IMAGE, LABELS), {}, Tensor) == (8, 1, False), "the labels of images are no tokens"
+    assert batch_of(("x",), {}, Tensor) is None
+
+
+def test_losses_that_were_divided_are_summed_and_others_averaged() -> None:
+    assert StepLoss([1.0, 2.0], 2.0)() == 3.0
+    assert StepLoss([4.0, 6.0], None)() == 5.0
+
+
+def test_a_norm_that_the_scaler_skips_is_none_and_any_other_stays() -> None:
+    assert StepNorm([float("inf")], scaled=True)() is None
+    assert StepNorm([float("inf")], scaled=False)() == float("inf")
+    assert StepNorm([3.0, 4.0], scaled=False)() == 5.0
+
+
+def test_what_was_kept_before_a_step_ended_is_the_steps() -> None:
+    kept = Kept()
+    for value in (1, None, 3, 4):
+        kept.keep(value)
+    assert kept.take(3) == [1, 3]
+    assert kept.take(4) == [4]
+
+
+@pytest.fixture(scope="module")
+def loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    python = lab("RECEIPTS_LAB_PYTHON", "torch")
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT), "OMP_NUM_THREADS": "1"}
+    words = [python, str(JOBS), str(tmp_path_factory.mktemp("sight"))]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    read: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return read
+
+
+@pytest.mark.slow
+def test_every_loop_has_its_steps_and_one_model_has_one_digest(loops: dict[str, Any]) -> None:
+    cases = loops["cases"]
+    assert {name: len(case["measurement"]["step_durations_seconds"]) for name, case in cases.items()} == dict.fromkeys(
+        cases, STEPS
+    )
+    digests = {name: case["model"]["architecture"] for name, case in cases.items()}
+    other = digests.pop("critic_five_times")
+    assert len(set(digests.values())) == 1, digests
+    assert other not in digests.values()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [("plain", 24), ("accumulated_and_evaluated", 96), ("critic_five_times", 6), ("searching_closure", 24)]
+    + [(name, 24) for name in ("compiled_module", "compiled_in_place", "compiled_lambda", "one_optimizer_a_parameter")],
+)
+def test_tokens_are_those_of_the_batch(loops: dict[str, Any], name: str, tokens: int) -> None:
+    case = loops["cases"][name]
+    assert case["measurement"]["tokens_per_step"] == tokens
+    batch = case["batch"]
+    assert batch["global_batch"] * batch["sequence_length"] == tokens
+    assert batch["micro_batch"] * batch["accumulation"] == batch["global_batch"]
+
+
+@pytest.mark.slow
+def test_geometry_numerics_and_posture_are_seen(loops: dict[str, Any]) -> None:
+    cases = loops["cases"]
+    seen = cases["plain"]["model"]
+    wanted = {"depth": 3, "hidden": 16, "vocabulary": 40, "heads": 2, "ffn": 64, "tied_embeddings": True}
+    assert {name: seen[name] for name in wanted} == wanted
+    assert (seen["pattern"], seen["attention_kinds"]) == ("[*-]", "3 full")
+    assert cases["critic_five_times"]["model"]["vocabulary"] == 0
+    assert cases["autocast"]["numerics"]["compute_dtype"] == "bf16"
+    assert cases["checkpointed"]["numerics"]["recompute"] == "full"
+    assert cases["plain"]["numerics"]["recompute"] == "none"
+    assert cases["adapted"]["numerics"]["adapters"] == {"kind": "lora", "rank": 2, "injected": "before_sharding"}
+    assert [cases[name]["posture"] for name in ("plain", "compiled_module")] == ["eager", "whole_graph"]
+
+
+@pytest.mark.slow
+def test_losses_and_norms_are_those_of_the_step(loops: dict[str, Any]) -> None:
+    measured = {name: case["measurement"] for name, case in loops["cases"].items()}
+    first = [measured[name]["loss"]["first"] for name in ("accumulated_and_evaluated", "accumulated_and_not_divided")]
+    assert first[0] == pytest.approx(first[1], rel=1e-3), "one objective, written in two ways"
+    assert measured["unwatched_optimizer_and_no_clipping"]["gradient_norm"]["last"] > 0
+    scaled = measured["scaled_with_overflow"]
+    assert scaled["gradient_norm"]["finite"] is True
+    assert [row["count"] for row in scaled["path_counters"]] == [2], "two steps were skipped"
+    assert measured["accumulated_and_evaluated"]["step_flags"]["eval"] == [9]
+
+
+@pytest.mark.slow
+def test_what_the_job_states_wins_and_a_difference_is_noted(loops: dict[str, Any]) -> None:
+    case = loops["cases"]["marked_by_the_job"]
+    assert case["measurement"]["tokens_per_step"] == 1000
+    assert case["measurement"]["loss"]["last"] == 7.0
+    assert case["model"]["depth"] == 4
+    notes = json.dumps(case["notes"])
+    assert "model.depth: it saw 3, and caller states 4" in notes
+    assert "it saw 24 in the usual step" in notes
+
+
+@pytest.mark.slow
+def test_lengths_that_vary_are_no_sequence_length(loops: dict[str, Any]) -> None:
+    batch = loops["cases"]["lengths_that_vary"]["batch"]
+    assert batch["ragged"] is True
+    assert "sequence_length" not in batch
+
+
+@pytest.mark.slow
+def test_nothing_is_left_in_torch(loops: dict[str, Any]) -> None:
+    assert loops["left"] == {"hooks": 0, "backward": "torch.autograd", "save": "torch.serialization"}
+
+
+@pytest.mark.slow
+def test_the_private_names_of_torch_are_there(tmp_path: Path) -> None:
+    python = lab("RECEIPTS_LAB_PYTHON", "torch")
+    code = (
+        "import sys, torch, torch._dynamo, torch.amp.grad_scaler as g, torch.nn.utils.clip_grad as c\n"
+        "m = torch.nn.Linear(1, 1); m.compile(backend='eager'); p = sys.modules['torch.autograd.profiler']\n"
+        "o = type(torch.compile(m, backend='eager')).__name__\n"
+        "print(hasattr(c, '_clip_grads_with_norm_'), '_compiled_call_impl' in vars(m), o,"
+        " {'__enter__', '__exit__'} <= set(vars(p.record_function)),"
+        " {'scale', 'step', 'update'} <= set(vars(g.GradScaler)))"
+    )
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "OptimizedModule", "True", "True"], "sight.hooks and sight.inputs"
