@@ -81,9 +81,6 @@ class TorchTrace:
 
     def _give_way(self) -> None:
         self._make_way()
-        self._restore()
-
-    def _restore(self) -> None:
         if self._module._prepare_profiler == self._before_prepare:
             self._module._prepare_profiler = self._prepare
         if self._module._enable_profiler == self._before_enable:
@@ -94,7 +91,6 @@ class TorchTrace:
         if not self._enabled():
             raise RuntimeError("the profiler was stopped by another call than the recorder's")
         self._profile.stop()
-        self._restore()
 
     def drop(self) -> None:
         """Let go of what was recorded: results that outlive the job point to what its end frees."""
