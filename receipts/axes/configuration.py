@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.catalogue import LENGTH, TOPOLOGY, AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE, PROGRAM
-from receipts.axes.effective import OPEN_MAPS, UNSET, axis_of, decided, effective
+from receipts.axes.effective import OFF, OPEN_MAPS, UNSET, axis_of, decided, effective, later_leaves
 from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, handed_on, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
@@ -295,9 +295,11 @@ def stated_axes(
     """The axes that effective values and open maps state, as receipts of a lane are read."""
     complete = frozenset(name for name, entries in maps.items() if entries.get(COMPLETE) is True)
     by_axis: dict[str, dict[str, Any]] = {}
-    unstated: set[str] = set()
+    unstated, later = set[str](), later_leaves()
     for path, axis, counts in catalogue.leaves:
         value = values.get(path)
+        if path in later and value in (None, OFF):
+            continue
         if value is not None:
             by_axis.setdefault(axis, {})[path] = value
         elif counts:

@@ -27,6 +27,7 @@ from receipts.axes.effective import (
     canonical,
     effective,
     is_complete,
+    later_leaves,
     leaves_of,
     told_by,
 )
@@ -331,8 +332,7 @@ def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str,
     A leaf that came with a later schema is asked for where one side states it, and not where another setting turned it
     off: older receipts are no worse for it.
     """
-    later = {leaf.path for leaf in axis_leaves() if leaf.since != "1.0"}
-    unasked = {path for path in later if left.get(path, OFF) == OFF == right.get(path, OFF)}
+    unasked = {path for path in later_leaves() if left.get(path, OFF) == OFF == right.get(path, OFF)}
     fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.path not in unasked}
     others = (left.keys() | right.keys()) - fixed.keys() - unasked
     return [*fixed.items(), *((path, axis_of(path)) for path in sorted(others))]

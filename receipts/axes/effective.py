@@ -86,6 +86,12 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
 
 
 @cache
+def later_leaves() -> frozenset[str]:
+    """Axis leaves that came with a later schema: one that neither side states, or that is off, is asked of nobody."""
+    return frozenset(leaf.path for leaf in axis_leaves() if leaf.since != "1.0")
+
+
+@cache
 def leaves_of(role: Role) -> tuple[Leaf, ...]:
     """The catalogue's leaves of one role."""
     return tuple(leaf for leaf in leaves() if leaf.role is role)

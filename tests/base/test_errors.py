@@ -18,6 +18,7 @@ CODES = {
     errors.Several: 2,
     errors.ConflictError: 2,
     errors.StoreError: 4,
+    errors.NoRoom: 4,
     errors.NoStore: 4,
     errors.Unreachable: 4,
     errors.DiskError: 4,

@@ -71,7 +71,7 @@ def stored(shell: Shell) -> None:
 
 
 def test_its_command_is_listed_where_it_says_and_answers(call: Call, stored: None) -> None:
-    lines = call("-m", "receipts", "--help").stdout.splitlines()
+    lines = call("-m", "receipts", "help", "all").stdout.splitlines()
     names = [line.split()[0] for line in lines if line.startswith("  ") and line.split()]
     assert names.index("outcomes") == names.index("list") + 1
     done = call("-m", "receipts", "outcomes", "--json")

@@ -79,12 +79,12 @@ class Hooks:
                 setattr(owner, name, before)
         self._replaced.clear()
 
-    def _tell(self, event: str, *told: Any) -> None:
+    def _tell(self, event: str, *given: Any) -> None:
         """Call what listens; it never raises, and is not called again after it failed."""
         if event in self._silent:
             return
         try:
-            getattr(self._listener, event)(*told)
+            getattr(self._listener, event)(*given)
         except Exception as error:
             self._silent.add(event)
             self._listener.fault(event, error)

@@ -53,27 +53,27 @@ def world_of(stated: int) -> int:
 
 def layout(chain: list[Any], parameters: list[Any], world: int) -> Layout:
     """The layout of a model by its wrappers and its parameters."""
-    made = Layout(world)
-    _meshes(made, parameters)
+    layout = Layout(world)
+    _meshes(layout, parameters)
     names = [{kind.__name__ for kind in type(module).__mro__} for module in chain]
     for module, kinds in zip(chain, names, strict=True):
         if "DistributedDataParallel" in kinds:
-            made.strategy = made.strategy or "ddp"
+            layout.strategy = layout.strategy or "ddp"
             group = getattr(module, "process_group", None)
-            made.data = group.size() if group is not None else None
+            layout.data = group.size() if group is not None else None
         elif "FullyShardedDataParallel" in kinds:
-            made.strategy = "fsdp1"
-            made.degrees["shard"] = made.data = int(module.world_size)
+            layout.strategy = "fsdp1"
+            layout.degrees["shard"] = layout.data = int(module.world_size)
         elif "DeepSpeedEngine" in kinds:
-            made.strategy = f"zero{module.zero_optimization_stage()}"
-            made.data = int(module.dp_world_size)
-    if made.data is None and made.mesh:
-        made.data = made.degrees.get("shard", 1) * made.degrees.get("replicate", 1)
-    made.degrees = {name: size for name, size in made.degrees.items() if size}
-    return made
+            layout.strategy = f"zero{module.zero_optimization_stage()}"
+            layout.data = int(module.dp_world_size)
+    if layout.data is None and layout.mesh:
+        layout.data = layout.degrees.get("shard", 1) * layout.degrees.get("replicate", 1)
+    layout.degrees = {name: size for name, size in layout.degrees.items() if size}
+    return layout
 
 
-def _meshes(made: Layout, parameters: list[Any]) -> None:
+def _meshes(layout: Layout, parameters: list[Any]) -> None:
     """What sharded parameters say: the axes of their meshes, by name, else by how they are placed on them."""
     for item in parameters:
         mesh = getattr(item, "device_mesh", None)
@@ -86,19 +86,19 @@ def _meshes(made: Layout, parameters: list[Any]) -> None:
             if degree is None and (not name or name.lower() in DATA):
                 degree = "shard" if placement.is_shard() else "replicate"
             if degree is not None:
-                made.degrees[degree] = max(made.degrees.get(degree, 1), int(size))
+                layout.degrees[degree] = max(layout.degrees.get(degree, 1), int(size))
             if name:
-                made.mesh[name] = int(size)
-        if made.degrees.get("shard", 0) > 1 or "replicate" in made.degrees:
-            made.strategy = "fsdp2"
-        made.mesh.setdefault("", 1)
+                layout.mesh[name] = int(size)
+        if layout.degrees.get("shard", 0) > 1 or "replicate" in layout.degrees:
+            layout.strategy = "fsdp2"
+        layout.mesh.setdefault("", 1)
 
 
-def leaves(made: Layout) -> Mapping[str, Any]:
+def leaves(layout: Layout) -> Mapping[str, Any]:
     """The leaves of `parallelism`, those that follow by exclusion among them."""
-    known: dict[str, Any] = {name: made.degrees[name] for name in DEGREES if name in made.degrees}
-    if made.whole:
+    known: dict[str, Any] = {name: layout.degrees[name] for name in DEGREES if name in layout.degrees}
+    if layout.whole:
         for name in ("tensor", "context", "pipeline", "expert"):
             known.setdefault(name, 1)
-    axes = ",".join(f"{name}:{size}" for name, size in made.mesh.items() if name)
-    return {**known, "data": made.data, "strategy": made.strategy, "mesh_axes": axes or None}
+    axes = ",".join(f"{name}:{size}" for name, size in layout.mesh.items() if name)
+    return {**known, "data": layout.data, "strategy": layout.strategy, "mesh_axes": axes or None}

@@ -33,12 +33,12 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     chain = root.chain(watch.model)
     inner = root.innermost(watch.model)
     every = [item for _, item in inner.named_parameters()]
-    made = layout.layout(chain, every, layout.world_of(stated.world))
+    plan = layout.layout(chain, every, layout.world_of(stated.world))
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
-    framework = "fsdp2" if made.strategy == "fsdp2" else "torch"
+    framework = "fsdp2" if plan.strategy == "fsdp2" else "torch"
     stated.put("path.witnessed.framework", framework)
     stated.put("path.witnessed.frameworks", [framework])
-    sharded = made.strategy == "fsdp1" or (made.world > 1 and not made.whole)
+    sharded = plan.strategy == "fsdp1" or (plan.world > 1 and not plan.whole)
     seen: dict[str, Any] = {}
     fits: dict[str, Any] = {}
     if (digests := root.digests(inner)) is not None and not sharded:
@@ -47,11 +47,11 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     kind = geometry.Geometry(watch, inner)
     seen |= {f"model.{name}": value for name, value in kind.seen.items()}
     fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
-    (fits if made.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(made).items()})
+    (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
     seen |= _numerics(watch, inner, every, kind)
-    fits |= _batch(watch, made)
+    fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
-    if (seen_tokens := watch.tokens_unlike(made.data)) is not None:
+    if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
         stated.note(
             f"measurement.tokens_per_step: it saw {seen_tokens} in the usual step, and the caller states another"
         )
@@ -145,12 +145,12 @@ def _optimizers(watch: Watch) -> Mapping[str, Any]:
     }
 
 
-def _batch(watch: Watch, made: layout.Layout) -> Mapping[str, Any]:
+def _batch(watch: Watch, plan: layout.Layout) -> Mapping[str, Any]:
     """The batch of the usual step. Where steps differ in tokens, these are a mean, and lengths may be anything."""
     steps = [step for step in watch.steps[1:] if step[2]] or watch.steps
     usual = Counter(steps).most_common(1)[0][0] if steps else (0, 0, 0, 0)
     backwards, forwards, tokens, rows = usual
-    if not tokens or made.data is None:
+    if not tokens or plan.data is None:
         return {}
     micro_steps = 1 if watch.one_batch else backwards or forwards or 1
     shapes = Counter({shape: count for reader in watch.current for shape, count in reader.shapes.items()})
@@ -160,7 +160,7 @@ def _batch(watch: Watch, made: layout.Layout) -> Mapping[str, Any]:
     return {
         "batch.micro_batch": micro,
         "batch.accumulation": micro_steps if micro else None,
-        "batch.global_batch": rows * made.data,
+        "batch.global_batch": rows * plan.data,
         "batch.sequence_length": lengths.pop() if len(lengths) == 1 else None,
         "batch.ragged": ragged,
     }

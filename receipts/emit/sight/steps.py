@@ -42,18 +42,18 @@ class Anchor:
             self.counts.setdefault(id(optimizer), 0)
             self._living.setdefault(id(optimizer), weakref.ref(optimizer))
 
-    def stepped(self, optimizer: Any, now: int, told: Any) -> None:
+    def stepped(self, optimizer: Any, now: int, given: Any) -> None:
         """An optimizer has made its step."""
         key = id(optimizer)
         if key == self.anchor:
             self.counts[key] += 1
-            self._ended(now, told)
+            self._ended(now, given)
             return
         if key not in self.counts:
             self.known([optimizer])
         self.counts[key] += 1
         if not self.anchor:
-            self._waiting.append((now, key, told))
+            self._waiting.append((now, key, given))
             self._decide(key)
 
     def _decide(self, latest: int) -> None:
@@ -66,9 +66,9 @@ class Anchor:
         self.anchor = latest if latest in fewest else max(fewest, key=lambda key: len(order) - order[::-1].index(key))
         waiting, self._waiting = self._waiting, []
         self.late = order.count(self.anchor)
-        for now, key, told in waiting:
+        for now, key, given in waiting:
             if key == self.anchor:
-                self._ended(now, told)
+                self._ended(now, given)
 
     def give_up(self) -> None:
         """Decide with what there is: the run has ended."""

@@ -278,8 +278,8 @@ class Watch:
         """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""
         if self.ranks is None:
             world = layout.world_of(self.rec._run.record.place.world if self.rec is not None else 1)
-            made = layout.layout(root.chain(self.model), list(self.model.parameters()), world) if self.roots else None
-            self.ranks = (made.data if made is not None else None) or (0 if world > 1 else 1)
+            plan = layout.layout(root.chain(self.model), list(self.model.parameters()), world) if self.roots else None
+            self.ranks = (plan.data if plan is not None else None) or (0 if world > 1 else 1)
         return self.ranks
 
     # What else the hooks tell.

@@ -194,8 +194,8 @@ def _by_time(call: Call, search: Search, given: QueryParams) -> _Part:
     if cursor:
         at = read_cursor(cursor)
         after = at.moment, at.seq
-    found = list(call.store.opened.find(Filters(search.filters, False, order, ROWS + 1, after, search.words)))
-    more, rows = len(found) > ROWS, found[:ROWS]
+    rows_read = list(call.store.opened.find(Filters(search.filters, False, order, ROWS + 1, after, search.words)))
+    more, rows = len(rows_read) > ROWS, rows_read[:ROWS]
     if back:
         rows.reverse()
     if not rows:
@@ -210,10 +210,10 @@ def _sorted(call: Call, search: Search, given: QueryParams) -> _Part:
     column, page = COLUMNS[search.sort], 0
     with suppress(ValueError):
         page = max(0, min(int(given.get("page", "0")), SORTED // ROWS))
-    found = list(call.store.opened.find(Filters(search.filters, limit=SORTED, words=search.words)))
-    known = [row for row in found if getattr(row, column) is not None]
+    rows_read = list(call.store.opened.find(Filters(search.filters, limit=SORTED, words=search.words)))
+    known = [row for row in rows_read if getattr(row, column) is not None]
     known.sort(key=lambda row: getattr(row, column), reverse=search.turned == (search.sort in WORDS))
-    known += [row for row in found if getattr(row, column) is None]
+    known += [row for row in rows_read if getattr(row, column) is None]
     before = search.query(page=str(page - 1)) if page else ""
     after = search.query(page=str(page + 1)) if len(known) > (page + 1) * ROWS else ""
     return _Part(known[page * ROWS : (page + 1) * ROWS], before, after)

@@ -282,10 +282,10 @@ class Server:
     def facets(self, conditions: tuple[Condition, ...] = (), words: tuple[str, ...] = ()) -> FacetTable:
         """How many receipts meet conditions, by lane, status and outcome."""
 
-        def made() -> FacetTable:
+        def counted() -> FacetTable:
             return facets(self.opened.database, conditions, words)
 
-        return self.shared((conditions, words), made) if conditions or words else self.cached("counts", made)
+        return self.shared((conditions, words), counted) if conditions or words else self.cached("counts", counted)
 
     def counts(self) -> FacetCounts:
         """How many receipts stand, by lane, status and outcome."""

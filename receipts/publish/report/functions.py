@@ -109,12 +109,12 @@ def subject(item: JudgedPair) -> str:
 
 def headlines(items: Sequence[tuple[LaneWeek, JudgedPair]]) -> list[str]:
     """Accepted changes as a lead says them, each subject once."""
-    told: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for lane, item in items:
         size = f"{abs((item.ratio or 1.0) - 1.0) * 100:.1f} % {item.word}"
         effect = "changes nothing that matters" if item.effect == "equivalent" else f"is {size}"
-        told.setdefault(subject(item), f"{subject(item)} {effect} on {plain(lane.name)}")
-    return list(told.values())
+        sentences.setdefault(subject(item), f"{subject(item)} {effect} on {plain(lane.name)}")
+    return list(sentences.values())
 
 
 def rejections(data: WeekData) -> list[tuple[str, int, LaneWeek, RefusedPairs]]:

@@ -158,8 +158,8 @@ def naming(connection: Connection, word: str) -> ColumnElement[bool]:
     for name in NAMES:
         known = connection.scalars(distinct_texts(receipts.c[name])).all()
         ways.append(receipts.c[name].in_([text for text in known if low in text.lower()]))
-    found = union(*(select(number).where(way) for way in ways))
-    return or_(number.in_(found), number.in_(_noting(connection, low)))
+    numbers = union(*(select(number).where(way) for way in ways))
+    return or_(number.in_(numbers), number.in_(_noting(connection, low)))
 
 
 def _noting(connection: Connection, word: str) -> list[int]:
