@@ -229,6 +229,10 @@ class _Trace:
             reading.between = self.base + self.first * _MICRO, self.base + self.last * _MICRO
         covered = len(self.steps) or max(self.optimizer_steps.values(), default=0)
         reading.steps_covered = covered or None
+        if self.work.shapes_missing:
+            # The recorder's traces have shapes: what was taken out may not be all.
+            reading.complete = False
+            reading.remark("broken", "a trace of the recorder without the shapes of its operators: it was changed")
         if reading.records and not covered:
             reading.remark("missing", "no ProfilerStep mark and no optimizer step: how many steps it covers is unknown")
         self._transfers()
@@ -288,7 +292,7 @@ class _Trace:
             reading.counters[f"recompute.{claim.value}"] = 1
         if posture == "eager" and not self.histogram.graph_launches:
             marks, optimized = sum(self.steps.values()), max(self.optimizer_steps.values(), default=0)
-            self.work.write(reading, host, marks, optimized, alone=not self.histogram.kernels)
+            self.work.write(reading, host, self.histogram, marks, optimized)
         self._fallbacks()
 
     def _fallbacks(self) -> None:
@@ -362,7 +366,7 @@ class _Trace:
             self.steps.add(match[1].lstrip("0"))
         elif name.startswith("Optimizer.step#"):
             self.optimizer_steps.add(name)
-        elif not self.work.mark(name, duration):
+        elif not self.work.mark(name, begin, duration):
             self.work.operator(name, event, begin)
             self.host.operator(name, event, begin, duration)
             if name.startswith(("FSDP::", "fsdp::")):

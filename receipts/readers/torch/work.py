@@ -16,14 +16,14 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from itertools import compress, repeat
 from typing import Any, Final
 
-from receipts.ingest.device_profile import event_arguments
+from receipts.ingest.device_profile import Histogram, event_arguments
 from receipts.ingest.reading import Reading
 from receipts.readers.torch.host import Host, within
 
 MAX_CALLS: Final = 1_000_000
-MAX_TABLES: Final = 1_000
 MAX_STEPS: Final = 16  # whose times are stated
 PREFIX: Final = "work."
 _TIMED: Final = re.compile(r"receipts\.step#(\d{1,9})")
@@ -47,20 +47,27 @@ class Work:
     def __init__(self) -> None:
         self._begins: defaultdict[Hashable, array[float]] = defaultdict(lambda: array("d"))
         self._queries: defaultdict[Hashable, list[Shape | None]] = defaultdict(list)
-        self._lookups: dict[tuple[Shape, Shape], int] = {}
-        self._losses: dict[Shape, int] = {}
-        self._flops = 0
+        self._lookups: list[tuple[float, Shape, Shape]] = []
+        self._losses: list[tuple[float, Shape]] = []
+        self._products = array("d"), array("d")  # begin and operations of each
         self._timed: dict[int, int] = {}
+        self._spans = array("d")  # begin and end of each timed step
         self._unsummed = self._lost = self._pixels = False
-        self._softmaxes = self._math = self._calls = 0
+        self._softmaxes = self._math = self._calls = self._shapeless = 0
 
-    def mark(self, name: str, duration: float | None) -> bool:
+    @property
+    def shapes_missing(self) -> bool:
+        """Whether this is a trace of the recorder, which takes shapes, and its operators have none."""
+        return bool(self._timed) and self._shapeless > 0 and not self._products[0] and not self._lookups
+
+    def mark(self, name: str, begin: float | None, duration: float | None) -> bool:
         """Take an annotation, if it is what the recorder timed as a step; microseconds."""
         match = _TIMED.fullmatch(name)
         if match is None:
             return False
-        if duration is not None and len(self._timed) < MAX_STEPS:
+        if begin is not None and duration is not None and len(self._timed) < MAX_STEPS:
             self._timed[int(match[1])] = round(duration * 1e3)
+            self._spans.extend((begin, begin + duration))
         return True
 
     def operator(self, name: str, event: dict[str, Any], begin: float | None) -> None:
@@ -71,13 +78,13 @@ class Work:
             if "backward" not in name:
                 self._attention(name, event, begin)
         elif name in _FACTORS:
-            self._multiply(name, event)
+            self._multiply(name, event, begin)
         elif name == "aten::embedding":
-            self._look_up(event)
+            self._look_up(event, begin)
         elif name in ("aten::nll_loss_forward", "aten::nll_loss2d_forward"):
             shapes = _shapes(event)
-            if shapes and (size := shapes[0]) and len(self._losses) < MAX_TABLES:
-                self._losses[size] = self._losses.get(size, 0) + 1
+            if shapes and (size := shapes[0]) and begin is not None and len(self._losses) < MAX_CALLS:
+                self._losses.append((begin, size))
         elif name == _SOFTMAX:
             shapes = _shapes(event)
             self._softmaxes += bool(shapes and shapes[0] is not None and len(shapes[0]) == 4)
@@ -98,25 +105,31 @@ class Work:
         query = shapes[0] if shapes else None
         self._queries[thread].append(query if query is not None and len(query) == 4 else None)
 
-    def _multiply(self, name: str, event: dict[str, Any]) -> None:
+    def _multiply(self, name: str, event: dict[str, Any], begin: float | None) -> None:
         shapes, at = _shapes(event), _FACTORS[name]
         left, right = shapes[at : at + 2] if len(shapes) >= at + 2 else (None, None)
-        if left is None or right is None or len(left) < 2 or len(right) < 2:
+        full = begin is None or len(self._products[0]) >= MAX_CALLS
+        if begin is None or full or left is None or right is None or len(left) < 2 or len(right) < 2:
             self._unsummed = True
-        else:
-            self._flops += 2 * math.prod(left) * right[-1]
+            self._shapeless += 1
+            return
+        self._products[0].append(begin)
+        self._products[1].append(2.0 * math.prod(left) * right[-1])
 
-    def _look_up(self, event: dict[str, Any]) -> None:
+    def _look_up(self, event: dict[str, Any], begin: float | None) -> None:
         shapes = _shapes(event)
-        if len(shapes) < 2 or shapes[0] is None or shapes[1] is None or len(shapes[0]) != 2:
+        table, ids = shapes[:2] if len(shapes) > 1 else (None, None)
+        if begin is None or table is None or ids is None or len(table) != 2 or len(self._lookups) >= MAX_CALLS:
             self._lost = True
             return
-        key = shapes[0], shapes[1]
-        if key in self._lookups or len(self._lookups) < MAX_TABLES:
-            self._lookups[key] = self._lookups.get(key, 0) + 1
+        self._lookups.append((begin, table, ids))
 
-    def write(self, reading: Reading, host: Host, marks: int, optimizer_steps: int, *, alone: bool) -> None:
-        """State what one whole eager trace shows; ``alone``: no device computed beside the host."""
+    def _in_steps(self, begins: array[float]) -> Iterator[bool]:
+        """Whether each begins in a step that the recorder timed; without such marks all do."""
+        return within(begins, self._spans) if self._timed else repeat(True, len(begins))
+
+    def write(self, reading: Reading, host: Host, histogram: Histogram, marks: int, optimizer_steps: int) -> None:
+        """State what one whole eager trace shows; ``marks`` are steps by the mark of a profiler."""
         steps = len(self._timed) or (marks if marks == optimizer_steps else 0)
         for number, took in sorted(self._timed.items()):
             reading.counters[f"step.{number}.nanoseconds"] = took
@@ -126,25 +139,27 @@ class Work:
         if backward := host.longest_backward():
             numbers["backward_nanoseconds"] = round(backward * 1e3 / steps)
         if not self._lost:
-            numbers |= dict(self._of_attention(reading, host))
+            numbers |= dict(self._of_attention(reading, host, histogram))
             if self._calls or not self._pixels:
                 numbers |= dict(self._of_tables())
-        if alone and not self._unsummed and self._flops:
-            numbers["matmul_flops"] = self._flops
+        flops = sum(compress(self._products[1], self._in_steps(self._products[0])))
+        if not histogram.kernels and not self._unsummed and flops:
+            numbers["matmul_flops"] = round(flops)
         if len(numbers) > 1:
             reading.counters |= {f"{PREFIX}{name}": min(value, 2**62) for name, value in numbers.items()}
 
-    def _of_attention(self, reading: Reading, host: Host) -> Iterator[tuple[str, int]]:
+    def _of_attention(self, reading: Reading, host: Host, histogram: Histogram) -> Iterator[tuple[str, int]]:
         """Forward calls outside the backward pass, where no other attention than these operators is to be seen."""
-        names = {seen.value for seen in reading.seen if seen.leaf == "attention"}
+        # Of two that run the same kernels the path names one.
+        names = {seen.value for seen in reading.seen if seen.leaf == "attention"} | histogram.attention_ops.keys()
         others = names - {"sdpa_flash", "mem_efficient", "cudnn_sdpa", "sdpa_math", "math"}
         first: list[Shape | None] = []
         again = 0
         for thread, begins in self._begins.items():
-            inside = within(begins, host.backward_of(thread))
-            for query, repeats in zip(self._queries[thread], inside, strict=True):
-                again += repeats
-                if not repeats:
+            inside, timed = within(begins, host.backward_of(thread)), self._in_steps(begins)
+            for query, repeats, counts in zip(self._queries[thread], inside, timed, strict=True):
+                again += repeats and counts
+                if counts and not repeats:
                     first.append(query)
         shapes = [query for query in first if query is not None]
         if others or not shapes or len(shapes) < len(first) or self._softmaxes > self._math:
@@ -161,17 +176,22 @@ class Work:
         """Look-ups in the largest table, and in those that are about as large; the widest loss."""
         if not self._lookups:
             return
-        largest = max(table[0] for table, _ in self._lookups)
-        wide = [(table, ids, count) for (table, ids), count in self._lookups.items() if 2 * table[0] >= largest]
-        yield "table_rows", sum(rows for rows, _ in {table for table, _ in self._lookups})
-        yield "table_width", max(table[1] for table, _, _ in wide)
-        yield "tokens", sum(math.prod(ids) * count for _, ids, count in wide)
-        yield "micro_tokens", max(math.prod(ids) for _, ids, _ in wide)
-        if all(len(ids) == 2 for _, ids, _ in wide):
-            yield "sequence", max(ids[1] for _, ids, _ in wide)
-        if self._losses:
-            yield "loss_rows", sum(_rows(shape) * count for shape, count in self._losses.items())
-            yield "loss_classes", max(_classes(shape) for shape in self._losses)
+        begins = array("d", (begin for begin, _, _ in self._lookups))
+        looked_up = [(table, ids) for _, table, ids in compress(self._lookups, self._in_steps(begins))]
+        largest = max((table[0] for table, _ in looked_up), default=0)
+        wide = [(table, ids) for table, ids in looked_up if 2 * table[0] >= largest]
+        if not wide:
+            return
+        yield "table_rows", sum(rows for rows, _ in {table for table, _ in looked_up})
+        yield "table_width", max(table[1] for table, _ in wide)
+        yield "tokens", sum(math.prod(ids) for _, ids in wide)
+        yield "micro_tokens", max(math.prod(ids) for _, ids in wide)
+        if all(len(ids) == 2 for _, ids in wide):
+            yield "sequence", max(ids[1] for _, ids in wide)
+        begins = array("d", (begin for begin, _ in self._losses))
+        if losses := [shape for _, shape in compress(self._losses, self._in_steps(begins))]:
+            yield "loss_rows", sum(map(_rows, losses))
+            yield "loss_classes", max(map(_classes, losses))
 
 
 def _rows(shape: Shape) -> int:
