@@ -6,6 +6,7 @@ be compiled into it.
 
 from __future__ import annotations
 
+from receipts.emit.probes import dynamo
 from receipts.emit.sight import root
 
 TYPE_CHECKING = False
@@ -25,8 +26,21 @@ class Look:
         self._handles: list[Any] = []
         self.again: set[int] = set()
         self.types: dict[str, int] = {}
+        self.attention: set[tuple[int, int, int]] = set()
         self.hooked = False
         self._put(model)
+        self._functional: Any = torch.nn.functional
+        self._inner = self._functional.scaled_dot_product_attention
+        if len(self._handles) > 2 and not dynamo.graphs():  # a compiled caller would be compiled anew
+            self._functional.scaled_dot_product_attention = self._attend
+
+    def _attend(self, *given: Any, **named: Any) -> Any:
+        """Attention, with heads and their width from the shapes of query and key: (batch, heads, length, width)."""
+        pair = [given[at] if len(given) > at else named.get(name) for at, name in enumerate(("query", "key"))]
+        query, key = (tuple(getattr(item, "shape", ())) for item in pair)
+        if len(query) == len(key) == 4:
+            self.attention.add((int(query[1]), int(key[1]), int(query[3])))
+        return self._inner(*given, **named)
 
     def __repr__(self) -> str:
         return f"Look({len(self.again)} computed again, {self.types})"
@@ -56,6 +70,8 @@ class Look:
 
     def remove(self) -> None:
         """Take the hooks off."""
+        if self._functional.scaled_dot_product_attention == self._attend:
+            self._functional.scaled_dot_product_attention = self._inner
         for handle in self._handles:
             handle.remove()
         self._handles.clear()

@@ -36,8 +36,10 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     plan = layout.layout(chain, every, layout.world_of(stated.world))
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
     framework = "fsdp2" if plan.strategy == "fsdp2" else "torch"
-    stated.put("path.witnessed.framework", framework)
-    stated.put("path.witnessed.frameworks", [framework])
+    lazy = imported.any_of(("torch_xla",))  # whose own probe says who computes, and how it is compiled
+    if not lazy:
+        stated.put("path.witnessed.framework", framework)
+        stated.put("path.witnessed.frameworks", [framework])
     sharded = plan.strategy == "fsdp1" or (plan.world > 1 and not plan.whole)
     seen: dict[str, Any] = {}
     fits: dict[str, Any] = {}
@@ -45,6 +47,10 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         seen["model.architecture"], seen["model.modules"] = digests
         seen["model.parameters_total"] = sum(item.numel() for item in every)
     kind = geometry.Geometry(watch, inner)
+    if watch.look is not None and len(watch.look.attention) == 1:
+        heads, kv_heads, wide = next(iter(watch.look.attention))
+        kind.seen.setdefault("heads", heads)
+        kind.inferred = {"kv_heads": kv_heads, "head_dim": wide} | {k: v for k, v in kind.inferred.items() if v}
     seen |= {f"model.{name}": value for name, value in kind.seen.items()}
     fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
     (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
@@ -57,7 +63,8 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         )
     for path, value in seen.items():
         stated.put(path, value)
-    stated.put("compile.posture", _posture(stated))
+    if not lazy:
+        stated.put("compile.posture", _posture(stated))
     for path, value in fits.items():
         _fill(inferred, path, value)
 

@@ -14,7 +14,7 @@ from _thread import get_ident
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.sight import layout, model, root
 from receipts.emit.sight.hooks import Hooks
-from receipts.emit.sight.inputs import InputReader
+from receipts.emit.sight.inputs import InputReader, tensors
 from receipts.emit.sight.look import Look
 from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
@@ -186,7 +186,9 @@ class Watch:
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
             if self._due and (rec.steps == 1 or live):
                 self.settle()
-            rec.step_past(begun or self._first or now, now, tokens or None)
+            # Of the first step what lies before the recorder's start is not the run's.
+            first = min(now, max(self._first, rec._run.record.head["begun_ns"]))
+            rec.step_past(begun or first, now, tokens or None)
             self._until, self._due = now, True
         self._tell_scalars(rec, losses, norms)
         if self._own:
@@ -361,6 +363,7 @@ class Watch:
             reader = self._functions.get(id(function))
             if reader is None:
                 reader = InputReader(self._torch, lambda: None, lambda: None, self.fault)
+                reader.shifts = len(list(tensors([*given, dict(named)], self._torch.Tensor, 3))) == 1
                 self._functions[id(function)] = reader
             reader.look(0, True, given, named)
 
