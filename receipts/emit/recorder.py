@@ -163,7 +163,7 @@ class Recorder:
 
     def step_told(self) -> None:
         """Do what follows a step: probes, and the trace's begin or end."""
-        self._steps.told()
+        self._steps.follow()
 
     @guarded
     def watch(self, model: Any, optimizer: Any = None) -> None:

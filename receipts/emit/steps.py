@@ -117,11 +117,11 @@ class StepTimer:
         self.flags, self.inside = self.held, False
 
     def past(self, begun: int, ended: int) -> None:
-        """Take a step that ended before anybody could say so; times by `perf_counter_ns`. `ended` has to follow."""
+        """Take a step that ended before anybody could say so; times by `perf_counter_ns`. `follow` has to come next."""
         self.inside, self.begun = True, begun
         self._write(ended)
 
-    def ended(self) -> None:
+    def follow(self) -> None:
         """What follows a step of the past, at a place of the job where a profiler may begin and end."""
         self._after(self.count)
 
