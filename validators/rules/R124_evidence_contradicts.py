@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule, runs_model
+from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, rule, runs_model
 from receipts.metrics.degrees import CHIPS, CONTEXT, DATA, PIPELINE, TENSOR, batch_ways, degree, wanted
 from receipts.metrics.flops import geometry_of
 from receipts.metrics.flops.matmuls import least_flops_per_token
@@ -88,7 +88,7 @@ def _layout(case: Case) -> Layout | None:
     return Layout(tokens / (max(ways) * (context or 1)), max(1, int(steps)), tensor or 1, context or 1, pipeline or 1)
 
 
-@rule("R124", "evidence_contradicts", E, question=PATH, taints=(ALL,), needs=needs, applies=runs_model)
+@rule("R124", "evidence_contradicts", E, question=COMPARABLE, taints=(ALL,), needs=needs, applies=runs_model)
 def evidence_contradicts(case: Case) -> Iterator[Offense]:
     """The work that a kept trace shows against the work that is stated."""
     layout = _layout(case)

@@ -7,7 +7,8 @@ weights is there in every step, and what is in use at some time was at its peak 
 weights alone are 9.46 GB. As open: 62 GB in use on a chip whose highest live allocation was 31 GB.
 
 *Accepted.* Peaks that hold the weights once over all chips, however they are sharded. Weights that may lie elsewhere
-(offload), or in another type (adapters on a quantized base); a launch that says neither the parameters nor their type.
+(offload), or in another type (adapters on a quantized base). What a monitor of the whole device saw in use. A launch
+that says neither the parameters nor their type.
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ LESS = 0.95  # of what is in use: two counters of one allocator are read one aft
 def impossible_memory(case: Case) -> Iterator[Offense]:
     """The peaks of all chips against the weights, and the peak of each against what it had in use."""
     rows = [(at, row) for at, row in enumerate(case.launch.account.rows) if row.phase in IN_STEPS]
+    # A monitor of the device counts what every process holds, and no allocator of one does.
+    monitored = any(item.kind == "nvidia-smi" for item in case.receipt.evidence or ())
     for at, row in rows:
-        if row.used and row.peak is not None and row.peak < LESS * row.used:
+        foreign = monitored or (row.pool is not None and (row.used or 0) > row.pool)
+        if row.used and not foreign and row.peak is not None and row.peak < LESS * row.used:
             yield Offense(
                 at=f"{CHIPS}[{at}].peak_bytes",
                 found=f"{row.peak / GIB:.2f} GiB at the most on chip {row.chip}, and {row.used / GIB:.2f} GiB in use",

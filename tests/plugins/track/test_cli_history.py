@@ -43,7 +43,7 @@ def test_watch_exits_1_once_and_incidents_are_closed_with_a_reason(shell: Shell)
     assert (incident["owner"], incident["closed"]) == ("oncall", None)
     shell("report", "weekly")
     assert f"| {incident['id']} |" in (shell.folder / "report" / "report.md").read_text()
-    assert "% since day 8; moved: code." in shell("report", "weekly", "--first-screen", "text").out
+    assert "% since day 8; changed: code." in shell("report", "weekly", "--first-screen", "text").out
     assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 0
     assert shell("incident", "close", incident["id"][:5], "--reason", "known").code == 2
     shell("report", "weekly")
