@@ -105,7 +105,8 @@ def _spread(made: dict[str, Any], kind: Kind, chips: int) -> None:
 
 
 def _measured(made: dict[str, Any], kind: Kind, size: Size) -> None:
-    point, draw = kind.point, random.Random(repr(kind))
+    # A receipt that replaces another is of the same launch, and its numbers are the same.
+    point, draw = kind.point, random.Random(repr(kind._replace(replaces=False)))
     measured, stated = made["measurement"], made["measurement"]["stated"]
     factor = (1 - 0.04 * point.first) * (1 + 0.03 * point.second) * (1 - 0.01 * point.micro)
     typical = 0.8 * point.length / 2048 * factor * (1 + draw.gauss(0, 0.001))

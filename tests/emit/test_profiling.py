@@ -149,7 +149,8 @@ def test_a_submit_reads_the_trace_and_lists_it_once_without_a_doubt_whose_it_is(
     assert tree["path"]["witnessed"]["attention"] == "sdpa_flash"
     (entry,) = [item for item in tree["evidence"] if item["kind"] == "torch-profiler"]
     assert "path.witnessed.attention" in entry["read"]
-    assert "ingest.remarks" not in tree.get("notes", {})
+    # The profiler of this test keeps no shapes, which ours always does: the trace says that much, and no more.
+    assert all("without the shapes" in remark for remark in tree.get("notes", {}).get("ingest.remarks", []))
 
 
 @pytest.mark.usefixtures("profiler")

@@ -89,7 +89,7 @@ def _failed(side: Literal["a", "b"], group: tuple[Launch, ...], kind: Taint) -> 
 def _held(item: Finding, pair: PairCase) -> bool:
     """Whether one context holds on both sides the setting that is missing here, or nothing hangs on what is missing."""
     paths = item.lacks or (item.at,)
-    return item.unjudged and (pair.holds(*paths) or (pair.nameless and pair.silent(*paths)))
+    return item.unjudged and (any(map(pair.holds, paths)) or (pair.nameless and pair.silent(*paths)))
 
 
 def _offense(item: Finding, side: Literal["a", "b"], level: Level) -> Offense:
