@@ -11,6 +11,7 @@ import click
 import pytest
 
 from command_line import Shell
+from receipts.cli.group import group
 from receipts.plugins.serve.verbs import serve_command as serve
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,7 +31,8 @@ def test_every_command_of_the_files_exists_with_its_options(texts: str, shell: S
     served = [shlex.split(words) for words in re.findall(r"\bserve (--listen .*)", texts)]
     assert len(served) == 2
     for words in served:
-        with serve.make_context("serve", words, resilient_parsing=True) as context:
+        # A command keeps the help option that it was first asked for: that of the group that it belongs to.
+        with serve.make_context("serve", words, resilient_parsing=True, **group.context_settings) as context:
             assert isinstance(context, click.Context)
             assert context.params["hosts"] == ("receipts.example.org",)
     given = re.findall(r"\b(token add .*)", texts)
