@@ -75,6 +75,39 @@ def plain(rec):
         optimizer.step()
 
 
+class Linear(nn.Module):
+    """Not torch's: it has no weight, and says its output by a tuple."""
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(WIDTH))
+
+    def forward(self, x):
+        return x @ self.matrix
+
+
+class Odd(Decoder):
+    def __init__(self):
+        super().__init__()
+        self.own = Linear()
+
+    def forward(self, idx):
+        ragged = torch.nested.nested_tensor([torch.zeros(2, 3, 4), torch.zeros(2, 5, 4)])
+        functional.scaled_dot_product_attention(ragged, ragged, ragged)
+        return functional.linear(self.own(self.wte(idx)), self.lm_head.weight)
+
+
+@case
+def modules_of_its_own(rec):
+    model = Odd()
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(model, batch()).backward()
+        optimizer.step()
+
+
 @case
 def unwatched_optimizer_and_no_clipping(rec):
     model = Decoder()

@@ -6,6 +6,8 @@ be compiled into it.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from receipts.emit.probes import dynamo
 from receipts.emit.sight import root
 
@@ -36,10 +38,11 @@ class Look:
 
     def _attend(self, *given: Any, **named: Any) -> Any:
         """Attention, with heads and their width from the shapes of query and key: (batch, heads, length, width)."""
-        pair = [given[at] if len(given) > at else named.get(name) for at, name in enumerate(("query", "key"))]
-        query, key = (tuple(getattr(item, "shape", ())) for item in pair)
-        if len(query) == len(key) == 4:
-            self.attention.add((int(query[1]), int(key[1]), int(query[3])))
+        with suppress(Exception):  # a nested tensor has no shape, and says so by raising
+            pair = [given[at] if len(given) > at else named[name] for at, name in enumerate(("query", "key"))]
+            query, key = (tuple(item.shape) for item in pair)
+            if len(query) == len(key) == 4:
+                self.attention.add((int(query[1]), int(key[1]), int(query[3])))
         return self._inner(*given, **named)
 
     def __repr__(self) -> str:
@@ -64,9 +67,11 @@ class Look:
             self.hooked = self.hooked or self._torch.is_grad_enabled()
 
     def _typed(self, module: Any, given: Any, output: Any) -> None:
-        if hasattr(output, "dtype"):
+        # A module of the job's own may be called as one of torch's, and hold its weights otherwise.
+        weight = getattr(module, "weight", None)
+        if isinstance(output, self._torch.Tensor) and isinstance(weight, self._torch.Tensor):
             name = str(output.dtype).rpartition(".")[2]
-            self.types[name] = self.types.get(name, 0) + int(module.weight.numel())
+            self.types[name] = self.types.get(name, 0) + weight.numel()
 
     def remove(self) -> None:
         """Take the hooks off."""
