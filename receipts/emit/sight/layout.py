@@ -53,27 +53,27 @@ def world_of(stated: int) -> int:
 
 def layout(chain: list[Any], parameters: list[Any], world: int) -> Layout:
     """The layout of a model by its wrappers and its parameters."""
-    layout = Layout(world)
-    _meshes(layout, parameters)
+    plan = Layout(world)
+    _meshes(plan, parameters)
     names = [{kind.__name__ for kind in type(module).__mro__} for module in chain]
     for module, kinds in zip(chain, names, strict=True):
         if "DistributedDataParallel" in kinds:
-            layout.strategy = layout.strategy or "ddp"
+            plan.strategy = plan.strategy or "ddp"
             group = getattr(module, "process_group", None)
-            layout.data = group.size() if group is not None else None
+            plan.data = group.size() if group is not None else None
         elif "FullyShardedDataParallel" in kinds:
-            layout.strategy = "fsdp1"
-            layout.degrees["shard"] = layout.data = int(module.world_size)
+            plan.strategy = "fsdp1"
+            plan.degrees["shard"] = plan.data = int(module.world_size)
         elif "DeepSpeedEngine" in kinds:
-            layout.strategy = f"zero{module.zero_optimization_stage()}"
-            layout.data = int(module.dp_world_size)
-    if layout.data is None and layout.mesh:
-        layout.data = layout.degrees.get("shard", 1) * layout.degrees.get("replicate", 1)
-    layout.degrees = {name: size for name, size in layout.degrees.items() if size}
-    return layout
+            plan.strategy = f"zero{module.zero_optimization_stage()}"
+            plan.data = int(module.dp_world_size)
+    if plan.data is None and plan.mesh:
+        plan.data = plan.degrees.get("shard", 1) * plan.degrees.get("replicate", 1)
+    plan.degrees = {name: size for name, size in plan.degrees.items() if size}
+    return plan
 
 
-def _meshes(layout: Layout, parameters: list[Any]) -> None:
+def _meshes(plan: Layout, parameters: list[Any]) -> None:
     """What sharded parameters say: the axes of their meshes, by name, else by how they are placed on them."""
     for item in parameters:
         mesh = getattr(item, "device_mesh", None)
@@ -86,19 +86,19 @@ def _meshes(layout: Layout, parameters: list[Any]) -> None:
             if degree is None and (not name or name.lower() in DATA):
                 degree = "shard" if placement.is_shard() else "replicate"
             if degree is not None:
-                layout.degrees[degree] = max(layout.degrees.get(degree, 1), int(size))
+                plan.degrees[degree] = max(plan.degrees.get(degree, 1), int(size))
             if name:
-                layout.mesh[name] = int(size)
-        if layout.degrees.get("shard", 0) > 1 or "replicate" in layout.degrees:
-            layout.strategy = "fsdp2"
-        layout.mesh.setdefault("", 1)
+                plan.mesh[name] = int(size)
+        if plan.degrees.get("shard", 0) > 1 or "replicate" in plan.degrees:
+            plan.strategy = "fsdp2"
+        plan.mesh.setdefault("", 1)
 
 
-def leaves(layout: Layout) -> Mapping[str, Any]:
+def leaves(plan: Layout) -> Mapping[str, Any]:
     """The leaves of `parallelism`, those that follow by exclusion among them."""
-    known: dict[str, Any] = {name: layout.degrees[name] for name in DEGREES if name in layout.degrees}
-    if layout.whole:
+    known: dict[str, Any] = {name: plan.degrees[name] for name in DEGREES if name in plan.degrees}
+    if plan.whole:
         for name in ("tensor", "context", "pipeline", "expert"):
             known.setdefault(name, 1)
-    axes = ",".join(f"{name}:{size}" for name, size in layout.mesh.items() if name)
-    return {**known, "data": layout.data, "strategy": layout.strategy, "mesh_axes": axes or None}
+    axes = ",".join(f"{name}:{size}" for name, size in plan.mesh.items() if name)
+    return {**known, "data": plan.data, "strategy": plan.strategy, "mesh_axes": axes or None}

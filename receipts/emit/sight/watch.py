@@ -133,6 +133,7 @@ class Watch:
     def _meet(self, optimizers: list[Any]) -> None:
         """Find the models and the optimizers of the job, and look at what the models are called with from here on."""
         self._met = True
+        self.hooks.install()  # what has been imported since torch was: DeepSpeed, checkpoints, safetensors
         torch = self._torch
         modules, others = root.living(torch.nn.Module, torch.optim.Optimizer)
         given = [*optimizers, *(item for ref in self._optimizers if (item := ref()) is not None)]
