@@ -217,9 +217,7 @@ class Session(Asking):
         from receipts.workflows.submit import submit
 
         with self.open_store() as store:
-            (outcome,) = submit([document], store, self.rulebook)
-            if extracts and outcome.submitted is not None:
-                store.keep_extracts(outcome.submitted.id, extracts)
+            (outcome,) = submit([document], store, self.rulebook, extracts={document.id: extracts})
         return outcome
 
 

@@ -305,15 +305,13 @@ def submit(
                 resume=resume,
                 signers=signers,
                 decides=supersede is not None,
+                extracts={one.document.id: one.extracts for one in whole},
             )
         else:
             assert server is not None
             outcomes = server.submit(kept.items, signers, session.rulebook.lanes)
-        extracts = {one.document.id: one.extracts for one in whole if one.extracts}
         for item in outcomes:
             kept.items.settle()
-            if store is not None and item.submitted is not None and item.submitted.id in extracts:
-                store.keep_extracts(item.submitted.id, extracts[item.submitted.id])
             tally.add(item)
             progress.at(tally.seen)
             if item.error is not None and (not many or tally.refused <= SHOWN):

@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from receipts.base.errors import ConflictError, InputError, Problem
@@ -221,25 +222,21 @@ def judge_to_send(
     return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
 
 
-def write(batch: Batch, store: Store, *, decides: bool) -> Batch:
-    """The last stage: every judged submission in one transaction; see `Store.write`."""
+def write(batch: Batch, store: Store, extracts: Mapping[str, Sequence[Extract]], *, decides: bool) -> Batch:
+    """The last stage: every judged submission in one transaction (`Store.write`), then what plugins made of traces."""
     ready = [item.prepared for item in batch if item.prepared is not None]
     results = iter(store.write(ready, decides=decides) if ready else ())
-    return _keep_extracts([item if item.prepared is None else _written(item, next(results)) for item in batch], store)
+    written = [item if item.prepared is None else _written(item, next(results)) for item in batch]
+    for item in written:
+        if item.submitted is not None and (kept := item.extracts or extracts.get(item.submitted.id)):
+            store.keep_extracts(item.submitted.id, kept)
+    return written
 
 
 def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
     if isinstance(result, ConflictError):
         return replace(item, error=result, status=None)
     return replace(item, submitted=result)
-
-
-def _keep_extracts(batch: Batch, store: Store) -> Batch:
-    """Keep what plugins made of the traces of receipts that are stored."""
-    for item in batch:
-        if item.extracts and item.submitted is not None:
-            store.keep_extracts(item.submitted.id, item.extracts)
-    return batch
 
 
 def _read(item: Item) -> Submission:
@@ -339,6 +336,7 @@ def submit(
     signers: Signers | None = None,
     decides: bool = False,
     local: bool = True,
+    extracts: Mapping[str, Sequence[Extract]] = MappingProxyType({}),
 ) -> Iterator[Submission]:
     """Store every document that is a receipt, and tell of every other one why it is none; in their order.
 
@@ -350,18 +348,19 @@ def submit(
     processes parse and judge, some batches ahead: then a receipt's facts are those that the store held at that moment.
     ``signers`` say who signs; a receipt whose signature does not count is refused.
     Only an actor who ``decides`` replaces a receipt that another actor submitted. ``local``: the documents are of this
-    machine, and so may the traces be that they name; of others the store's kept files alone are read.
+    machine, and so may the traces be that they name; of others the store's kept files alone are read. ``extracts`` are
+    what plugins made of the evidence that was read for a document before, by its id.
     """
     by = signers or Signers()
     signed = frozenset(by.envelopes)
     if jobs <= 1:
         for items in batches(documents):
             batch = judge(items, store, rulebook, resume=resume, signed=signed, local=local)
-            yield from write(sign(batch, store, rulebook, by), store, decides=decides)
+            yield from write(sign(batch, store, rulebook, by), store, extracts, decides=decides)
         return
     from receipts.workflows.workers import elsewhere
 
     work = partial(judge_to_send, resume=resume, signed=signed, local=local)
     with closing(elsewhere(work, batches(documents), store, rulebook, jobs)) as ready:
         for batch in ready:
-            yield from write(sign(batch, store, rulebook, by), store, decides=decides)
+            yield from write(sign(batch, store, rulebook, by), store, extracts, decides=decides)

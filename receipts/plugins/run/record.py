@@ -236,7 +236,7 @@ def _submitted(session: Session, whole: Amended) -> str:
         else:
             with session.open_store() as store:
                 keep(store, whole)
-                (item,) = submit(kept.items, store, session.rulebook)
+                (item,) = submit(kept.items, store, session.rulebook, extracts={whole.document.id: whole.extracts})
         kept.items.settle()
         if item.error is not None:
             raise item.error

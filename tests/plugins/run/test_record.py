@@ -17,10 +17,14 @@ import pytest
 
 from command_line import Said, Shell
 from receipts.emit import Recorder
+from receipts.emit.files import sha256
 from receipts.emit.probes.environment import flags
 from receipts.plugins.run import record
 from receipts.plugins.run.observed import ARMING
 from receipts.plugins.run.outer_clock import OuterClock
+from receipts.plugins.why.profile import EXTRACT
+from receipts.store import open_store
+from span_traces import KinetoTrace
 
 CHECKOUT = Path(record.__file__).parents[3]
 # On a busy machine the launcher may look too seldom to state one.
@@ -161,6 +165,21 @@ def test_a_misspelt_lane_or_intent_gives_the_list_and_launches_nothing(shell: Sh
     assert "did you mean cpu-torch" in refused("--lane", "cpu-torhc").err
     assert "did you mean attention" in refused("--intend", "atention=te_fused").err
     assert "there is no such" not in refused("--intend", "attention=").err
+
+
+def test_what_plugins_made_of_the_trace_is_kept(shell: Shell) -> None:
+    spans = KinetoTrace(deviceProperties=[])
+    for at in range(4):
+        spans.step(at, 1000 * at, 1000)
+        spans.op("aten::mm", 1000 * at + 1, 900)
+    trace = spans.write(shell.folder / "trace.json")
+    entry = {"kind": "torch-profiler", "uri": str(trace), "sha256": sha256(str(trace))}
+    shell.write("run", evidence=[entry])
+    said = shell("record", "--", "sh", "-c", 'cp run.json "$RECEIPTS_OUT"')
+    assert said.code == 0, said.err
+    with open_store(f"sqlite:///{shell.folder / 'store.sqlite'}") as store:
+        (kept,) = store.extracts(shell("list", "--json").json[0]["id"], EXTRACT)
+    assert kept.digest == entry["sha256"]
 
 
 @pytest.mark.slow
