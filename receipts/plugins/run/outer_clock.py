@@ -101,8 +101,9 @@ class FollowedJournal:
                 return False
             start = self._at + HEAD.size
             if kind == b"H" and not self.head:
-                with suppress(ValueError):
-                    self.head = json.loads(os.pread(self._file, length, start))
+                with suppress(ValueError, RecursionError):
+                    head = json.loads(os.pread(self._file, length, start))
+                    self.head = head if isinstance(head, dict) else {}
             self._at = start + length + (kind in (b"H", b"E"))
             if kind == b"S":
                 # Two words of its own come before the steps.

@@ -121,11 +121,11 @@ def _asked(session: Session, lane: str | None, intended: Sequence[str], *, why: 
     asked = {"RECEIPTS_LANE": session.rulebook.lanes.get(lane).name} if lane else {}
     pairs = dict(pair.partition("=")[::2] for item in intended for pair in item.split(","))
     for name, value in pairs.items():
-        if name not in Intended.model_fields or not value:
-            known = ", ".join(Intended.model_fields)
-            raise UsageError(
-                f"--intend {name}={value}: one of {known}, and a value{near(name, list(Intended.model_fields))}"
-            )
+        known = list(Intended.model_fields)
+        if name not in known:
+            raise UsageError(f"--intend {name}={value}: one of {', '.join(known)}, and a value{near(name, known)}")
+        if not value:
+            raise UsageError(f"--intend {name}: give the value that you mean: --intend {name}=VALUE")
     if pairs:
         asked["RECEIPTS_INTEND"] = ",".join(f"{name}={value}" for name, value in pairs.items())
     return asked | ({"RECEIPTS_WITNESS": str(STEPS_FOR_WHY)} if why else {})
@@ -155,7 +155,10 @@ def _is_script(word: str) -> bool:
 def _script(word: str) -> tuple[str, ...]:
     """The words that run a script, or the words of a command in quotes."""
     if not _is_script(word):
-        return tuple(shlex.split(word))
+        try:
+            return tuple(shlex.split(word))
+        except ValueError as error:
+            raise UsageError(f"{word}: these are no words of a command: {error}") from None
     if os.access(word, os.X_OK):
         return (os.path.join(os.curdir, word) if os.sep not in word else word,)
     return ("python" if word.endswith(".py") else "sh", word)

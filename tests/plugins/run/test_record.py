@@ -18,6 +18,7 @@ import pytest
 from command_line import Said, Shell
 from receipts.emit import Recorder
 from receipts.emit.files import sha256
+from receipts.emit.journal import HEAD, MARK
 from receipts.emit.probes.environment import flags
 from receipts.plugins.run import record
 from receipts.plugins.run.observed import ARMING
@@ -122,9 +123,11 @@ def test_a_torn_journal_ends_what_is_followed_and_nothing_else(tmp_path: Path) -
     (tmp_path / "kept").mkdir()
     (tmp_path / "a.journal").write_bytes(b"rJH\n" + b"\xff" * 200)
     (tmp_path / "b.journal").write_bytes(b"")
+    for name, head in (("c", b"[1]"), ("d", b"[" * 100_000)):
+        (tmp_path / f"{name}.journal").write_bytes(HEAD.pack(MARK, b"H", b"\n", len(head), 0) + head)
     clock = OuterClock(tmp_path, tmp_path / "kept")
     clock.close()
-    assert [(item.steps, item.head) for item in clock.journals] == [(0, {}), (0, {})]
+    assert [(item.steps, item.head) for item in clock.journals] == [(0, {})] * 4
 
 
 def test_the_launchers_folder_is_no_setting_of_the_job() -> None:
@@ -164,7 +167,9 @@ def test_a_misspelt_lane_or_intent_gives_the_list_and_launches_nothing(shell: Sh
 
     assert "did you mean cpu-torch" in refused("--lane", "cpu-torhc").err
     assert "did you mean attention" in refused("--intend", "atention=te_fused").err
-    assert "there is no such" not in refused("--intend", "attention=").err
+    assert "--intend attention=VALUE" in refused("--intend", "attention=").err
+    quoted = shell("record", "python -c 'x")
+    assert (quoted.code, "No closing quotation" in quoted.err) == (2, True)
 
 
 def test_what_plugins_made_of_the_trace_is_kept(shell: Shell) -> None:
