@@ -8,6 +8,7 @@ one launch are no sample of launches, so that with one each a line has only *mov
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,12 +16,13 @@ from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from receipts.plugins.why.classes import kind_of, place_of
 from receipts.plugins.why.profile import Profile
 
 Standing = Literal["consistent", "unexpected", "moved", "noise"]
+_Key = TypeVar("_Key")  # a class, or one with a kernel
 ANY: Final = "any"
 MIN_SHARE: Final = Fraction(1, 100)  # of the step, of a line that two traced launches a side show
 ONE_SHARE: Final = Fraction(3, 100)  # of one that one launch a side shows
@@ -43,10 +45,11 @@ class TracedLaunch:
         chosen = list(ranks)
         sums: dict[str, Fraction] = {}
         for rank in chosen:
-            steps = [(profile, step) for profile in self.profiles[rank] for step in profile.kept]
-            for profile, step in steps:
-                for name, time in zip(profile.classes, step.times, strict=True):
-                    sums[name] = sums.get(name, Fraction(0)) + Fraction(time, len(steps) * len(chosen))
+            steps, times = self.steps([rank]), Counter[str]()
+            for step in steps:
+                times.update(step)
+            for name, time in times.items():
+                sums[name] = sums.get(name, Fraction(0)) + Fraction(time, len(steps) * len(chosen))
         return sums
 
     def steps(self, ranks: Iterable[str]) -> list[dict[str, int]]:
@@ -114,7 +117,10 @@ def difference(
 ) -> Difference:
     """The table of two sides that share a rank. ``effect`` is the measured difference, ``axes`` what changed."""
     ranks = common_ranks(a, b)
-    left, right = (_side(side, ranks) for side in (a, b))
+    means = [[launch.mean(ranks) for launch in side] for side in (a, b)]
+    steps = [[step for launch in side for step in launch.steps(ranks)] for side in (a, b)]
+    kernels = [_over([launch.rows(ranks) for launch in side]) for side in (a, b)]
+    left, right = map(_over, means)
     whole_a, whole_b = sum(left.values(), Fraction(0)), sum(right.values(), Fraction(0))
     paired = len(a) > 1 and len(b) > 1
     sets = {axis: _moved_by(axis) for axis in axes}
@@ -124,13 +130,13 @@ def difference(
     for name in sorted({*left, *right}, key=place_of):
         own, other = left.get(name, Fraction(0)), right.get(name, Fraction(0))
         if paired:
-            noise = max(2 * _range(side, ranks, name) for side in (a, b))
+            noise = max(2 * _range([mean.get(name, Fraction(0)) for mean in side]) for side in means)
             beyond = abs(other - own) > max(noise, MIN_SHARE * longer)
         else:
-            noise = 2 * _error(a, b, ranks, name)
+            noise = 2 * _error([[step.get(name, 0) for step in side] for side in steps])
             beyond = abs(other - own) > max(noise, bar)
-        standing, axis = _standing(name, sets, paired=paired) if beyond else ("noise", "")
-        lines.append(Line(name, own, other, noise, standing, axis, _rows(a, b, ranks, name)))
+        standing, axis = _standing(name, sets) if beyond else ("noise", "")
+        lines.append(Line(name, own, other, noise, standing, axis, _rows(kernels, name)))
     moved = {line.name for line in lines if line.standing != "noise"}
     lines = _with_feedback(lines)
     still = tuple(axis for axis, names in sets.items() if names and ANY not in names and not moved & names)
@@ -144,48 +150,36 @@ def common_ranks(a: Sequence[TracedLaunch], b: Sequence[TracedLaunch]) -> tuple[
     return tuple(sorted(shared, key=lambda rank: (len(rank), rank)))
 
 
-def _side(side: Sequence[TracedLaunch], ranks: Sequence[str]) -> dict[str, Fraction]:
-    sums: dict[str, Fraction] = {}
-    for launch in side:
-        for name, time in launch.mean(ranks).items():
-            sums[name] = sums.get(name, Fraction(0)) + time / len(side)
+def _over(launches: Sequence[Mapping[_Key, Fraction]]) -> dict[_Key, Fraction]:
+    """The mean over launches."""
+    sums: dict[_Key, Fraction] = {}
+    for launch in launches:
+        for name, time in launch.items():
+            sums[name] = sums.get(name, Fraction(0)) + time / len(launches)
     return sums
 
 
-def _range(side: Sequence[TracedLaunch], ranks: Sequence[str], name: str) -> Fraction:
-    values = [launch.mean(ranks).get(name, Fraction(0)) for launch in side]
+def _range(values: Sequence[Fraction]) -> Fraction:
     return max(values) - min(values)
 
 
-def _error(a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], ranks: Sequence[str], name: str) -> Fraction:
+def _error(sides: Iterable[Sequence[int]]) -> Fraction:
     """The standard error of a line by its steps."""
     variance = 0.0
-    for side in (a, b):
-        values = [step.get(name, 0) for launch in side for step in launch.steps(ranks)]
+    for values in sides:
         mean = sum(values) / len(values)
         variance += sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1) / len(values)
     return Fraction(round(variance**0.5))
 
 
-def _rows(
-    a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], ranks: Sequence[str], name: str
-) -> tuple[tuple[str, Fraction, Fraction], ...]:
+def _rows(sides: Sequence[Mapping[tuple[str, str], Fraction]], name: str) -> tuple[tuple[str, Fraction, Fraction], ...]:
     """The kernels of a class on both sides, by how much they changed; they add up to it."""
-    sums: list[dict[str, Fraction]] = []
-    for side in (a, b):
-        own: dict[str, Fraction] = {}
-        for launch in side:
-            for (of, kernel), time in launch.rows(ranks).items():
-                if of == name:
-                    own[kernel] = own.get(kernel, Fraction(0)) + time / len(side)
-        sums.append(own)
-    pairs = [
-        (kernel, sums[0].get(kernel, Fraction(0)), sums[1].get(kernel, Fraction(0))) for kernel in {*sums[0], *sums[1]}
-    ]
+    own, other = ({kernel: time for (of, kernel), time in side.items() if of == name} for side in sides)
+    pairs = [(kernel, own.get(kernel, Fraction(0)), other.get(kernel, Fraction(0))) for kernel in {*own, *other}]
     return tuple(sorted(pairs, key=lambda row: (-abs(row[2] - row[1]), row[0])))
 
 
-def _standing(name: str, sets: Mapping[str, frozenset[str]], *, paired: bool) -> tuple[Standing, str]:
+def _standing(name: str, sets: Mapping[str, frozenset[str]]) -> tuple[Standing, str]:
     fits = [axis for axis, names in sets.items() if name in names or ANY in names]
     if fits:
         return "consistent", ", ".join(fits)
@@ -214,15 +208,18 @@ def _moved_by(axis: str) -> frozenset[str]:
 
 def _with_feedback(lines: Sequence[Line]) -> list[Line]:
     """A change of products beside a large one of gaps or communication may follow from it: the clock, the caches."""
-    kinds = {"gemm": ("idle", "communication")}
-    moved = [line for line in lines if line.standing != "noise"]
-
-    def beside(line: Line) -> bool:
-        others = kinds.get(line.name, ())
-        return any(kind_of(item.name) in others and abs(item.change) > abs(line.change) for item in moved)
-
-    note = "may be feedback (clock, cache)"
-    return [replace(line, note=note) if line in moved and beside(line) else line for line in lines]
+    others = [
+        abs(line.change)
+        for line in lines
+        if line.standing != "noise" and kind_of(line.name) in ("idle", "communication")
+    ]
+    largest = max(others, default=Fraction(0))
+    return [
+        replace(line, note="may be feedback (clock, cache)")
+        if line.name == "gemm" and line.standing != "noise" and largest > abs(line.change)
+        else line
+        for line in lines
+    ]
 
 
 def _common(lines: Sequence[Line], whole: Fraction) -> float | None:

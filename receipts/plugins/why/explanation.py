@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from receipts.plugins.why.difference import Difference, TracedLaunch, difference
+from receipts.plugins.why.difference import Difference, TracedLaunch, common_ranks, difference
 from receipts.plugins.why.profile import EXTRACT, Profile, read_profiles
 from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side, refusal
 from receipts.receipt import Parsed
@@ -173,8 +173,6 @@ def _table(
     a: Sequence[TracedLaunch], b: Sequence[TracedLaunch], change: Fraction | None, axes: Sequence[str]
 ) -> Difference | None:
     """The table, if there is a step of a common rank in every launch."""
-    from receipts.plugins.why.difference import common_ranks
-
     ranks = common_ranks(a, b)
     every = [profiles for launch in (*a, *b) for rank, profiles in launch.profiles.items() if rank in ranks]
     if not ranks or not all(any(profile.kept for profile in profiles) for profiles in every):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Figure, Section, table_of
+from receipts.publish.page import Section, table_of
 from receipts.publish.words import words
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ def of_comparison(store: Store | None, comparison: Comparison) -> Section | None
     """Where the difference went; None unless both sides have profiles and there is an effect."""
     from receipts.plugins.why.explanation import explain, has_traces
     from receipts.plugins.why.page import explanation_page
-    from receipts.plugins.why.picture import picture
 
     sides = comparison.sides.a, comparison.sides.b
     if store is None or not all(any(has_traces(item) for item in side) for side in sides):
@@ -30,14 +30,10 @@ def of_comparison(store: Store | None, comparison: Comparison) -> Section | None
     item = explain(comparison, store)
     if item.nothing or not all(item.sides):
         return None
-    shown = explanation_page(item)
-    figure = Figure("why", (say("picture"),), lambda name: picture(item, name))
-    own = {section.id: section for section in shown.sections}
+    own = {section.id: section for section in explanation_page(item).sections}
     if item.status == "refused":
-        points = own["refused"].points
-        return Section("why", say("section"), points=points, fold=say("refused_fold"))
-    tables = own["table"].tables
-    return Section("why", say("section"), tables=tables, figures=(figure,), fold=say("fold"))
+        return replace(own["refused"], id="why", title=say("section"), fold=say("refused_fold"))
+    return replace(own["table"], id="why", fold=say("fold"))
 
 
 def of_receipt(store: Store | None, receipt: Parsed) -> Section | None:
