@@ -73,7 +73,7 @@ class SpanTrace:
     """The spans of one file. ``marks`` are steps: number, begin and end on the host.
 
     A chain is the number of the chain around it (0: none) and a name. ``host`` are spans with what the plugin calls
-    them; ``operators`` the times at which those of the host began. ``facts`` say where, on what, and how it was traced.
+    them. ``facts`` say where, on what, and how it was traced.
     """
 
     producer: str
@@ -82,7 +82,6 @@ class SpanTrace:
     devices: dict[str, Activities] = field(default_factory=dict)
     marks: list[tuple[int, int, int]] = field(default_factory=list)
     host: list[tuple[str, int, int]] = field(default_factory=list)
-    operators: array[int] = field(default_factory=lambda: array("q"))
     facts: dict[str, Any] = field(default_factory=dict)
     broken: str = ""
     lost: int = 0

@@ -21,7 +21,7 @@ from receipts.plugins.why import classes as kinds
 from receipts.plugins.why.classes import classes, host_kind, place_of
 from receipts.plugins.why.sweep import marks_of, partition, union, windows
 
-EXTRACT: Final = "time-profile-1"
+EXTRACT: Final = "time-profile-2"
 MAX_BYTES: Final = 16 << 10  # packed, of one file
 MAX_ROWS: Final = 200
 MAX_STEPS: Final = 256
@@ -56,8 +56,8 @@ class KernelRow:
 class Profile:
     """One device of one file. ``told`` is the time that an operator, a name, or nothing classed, over kept steps.
 
-    ``communicated`` is the time in which communication ran, alone or beside other work; ``operators`` how many the
-    host ran in the marked steps, of which there were ``marks``. ``left_out`` counts what was beyond the bounds.
+    ``communicated`` is the time in which communication ran, alone or beside other work; ``marks`` how many steps were
+    marked.
     """
 
     producer: str
@@ -67,13 +67,11 @@ class Profile:
     broken: str = ""
     lost: int = 0
     marks: int = 0
-    operators: int = 0
     classes: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     rows: tuple[KernelRow, ...] = ()
     told: tuple[int, int, int] = (0, 0, 0)
     communicated: int = 0
-    left_out: int = 0
 
     @property
     def kept(self) -> tuple[Step, ...]:
@@ -83,12 +81,11 @@ class Profile:
 
 def extract(trace: SpanTrace) -> bytes | None:
     """The profiles of a file's devices as JSON; None where it has none."""
-    profiles = [_profile(trace, device, work) for device, work in sorted(trace.devices.items(), key=_numbered)]
+    devices = sorted(trace.devices.items(), key=_numbered)[:MAX_DEVICES]
+    profiles = [_profile(trace, device, work) for device, work in devices]
     rows = MAX_ROWS
     while profiles:
-        raw = orjson.dumps(
-            [_packed(item, rows, max(0, len(profiles) - MAX_DEVICES)) for item in profiles[:MAX_DEVICES]]
-        )
+        raw = orjson.dumps([_packed(item, rows) for item in profiles])
         if rows == 0 or len(zlib.compress(raw, 6)) <= MAX_BYTES:
             return raw
         rows = rows * 3 // 4 if rows > 4 else 0
@@ -128,7 +125,6 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
             counts[own[row][0], names[work.name[row]]] += not tiles[at].aside
     spans = [(work.begin[row], work.end[row]) for row, (of, _) in enumerate(own) if of == "communication"]
     shown = sorted({name for step in times for name in step}, key=place_of)
-    marks = marks_of(trace)
     return Profile(
         trace.producer,
         device,
@@ -136,8 +132,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         trace.facts,
         trace.broken,
         trace.lost,
-        len(marks),
-        sum(marks[0][1] <= begin < marks[-1][2] for begin in trace.operators) if marks else 0,
+        len(marks_of(trace)),
         tuple(shown),
         tuple(
             Step(tile.number, tile.end - tile.begin, tile.aside, launches[at], tuple(times[at][name] for name in shown))
@@ -181,7 +176,7 @@ def _overlap(spans: list[tuple[int, int]], others: list[tuple[int, int]]) -> int
     return total
 
 
-def _packed(profile: Profile, rows: int, left_out: int) -> dict[str, Any]:
+def _packed(profile: Profile, rows: int) -> dict[str, Any]:
     """A profile as JSON with the largest rows; the others as one of each class, so that they still add up."""
     known = {name: at for at, name in enumerate(profile.classes)}
     shown = [[known[row.of], row.name[:_MAX_NAME], row.time, row.count] for row in profile.rows[:rows]]
@@ -193,7 +188,7 @@ def _packed(profile: Profile, rows: int, left_out: int) -> dict[str, Any]:
     shown += [[known[of], "", *sums] for of, sums in sorted(rest.items())]
     tree = {item.name: getattr(profile, item.name) for item in fields(profile)}
     steps = [[step.number, step.length, step.aside, step.launches, *step.times] for step in profile.steps]
-    return {**tree, "rows": shown, "steps": steps, "left_out": left_out + max(0, len(profile.rows) - rows)}
+    return {**tree, "rows": shown, "steps": steps}
 
 
 def _unpacked(tree: dict[str, Any]) -> Profile:

@@ -99,7 +99,6 @@ class SpanCollector:
         """The plugin's extract; None where nothing was collected."""
         trace = self.trace
         trace.facts, trace.broken = facts, broken
-        trace.operators = array("q", self._operators[0])
         threads = self._by_thread()
         walk = _Walk(trace, self._operators)
         if self._work:

@@ -166,6 +166,6 @@ def test_rows_beyond_the_bound_are_one_of_their_class_and_still_add_up() -> None
     spans = [(at * 10, at * 10 + 9, f"void some_{at:04}_gemm_kernel_{'x' * 100}()", at * 10) for at in range(900)]
     trace = span_trace(*spans, (9000, 9009, GEMM, 9000), marks=[(1, 0, 8990), (2, 9000, 9010)])
     (profile,) = read_profiles(extract(trace) or b"[]")
-    assert profile.left_out >= 700
+    assert len(profile.rows) <= 201
     assert [row.of for row in profile.rows if not row.name] == ["gemm"]
     assert sum(row.time for row in profile.rows) == 900 * 9
