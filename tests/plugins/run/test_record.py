@@ -20,10 +20,10 @@ from receipts.emit import Recorder
 from receipts.emit.files import sha256
 from receipts.emit.journal import HEAD, MARK
 from receipts.emit.probes.environment import flags
+from receipts.ingest.spans import span_service
 from receipts.plugins.run import record
 from receipts.plugins.run.observed import ARMING
 from receipts.plugins.run.outer_clock import OuterClock
-from receipts.plugins.why.profile import EXTRACT
 from receipts.store import open_store
 from span_traces import KinetoTrace
 
@@ -173,6 +173,9 @@ def test_a_misspelt_lane_or_intent_gives_the_list_and_launches_nothing(shell: Sh
 
 
 def test_what_plugins_made_of_the_trace_is_kept(shell: Shell) -> None:
+    service = span_service()
+    if service is None:
+        pytest.skip("no plugin here makes extracts of traces")
     spans = KinetoTrace(deviceProperties=[])
     for at in range(4):
         spans.step(at, 1000 * at, 1000)
@@ -183,7 +186,7 @@ def test_what_plugins_made_of_the_trace_is_kept(shell: Shell) -> None:
     said = shell("record", "--", "sh", "-c", 'cp run.json "$RECEIPTS_OUT"')
     assert said.code == 0, said.err
     with open_store(f"sqlite:///{shell.folder / 'store.sqlite'}") as store:
-        (kept,) = store.extracts(shell("list", "--json").json[0]["id"], EXTRACT)
+        (kept,) = store.extracts(shell("list", "--json").json[0]["id"], service.name)
     assert kept.digest == entry["sha256"]
 
 
