@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from receipts.plugins.why.explanation import Explanation
 
 MAX_LINES: Final = 6
-_LEFT, _RIGHT, _TOP, _ROW, _NAME, _BAR = 16.0, 16.0, 6.0, 34.0, 16.0, 12.0
+_LEFT, _RIGHT, _TOP, _ROW, _NAME, _BAR = 16.0, 92.0, 6.0, 34.0, 16.0, 12.0
 _UP, _DOWN, _WHOLE, _NOISE = MARKS[1].light, MARKS[0].light, MARKS[5].light, LINE
 Bar = tuple[str, float, float, str]  # what it is, from where to where in ms, its colour
 
@@ -61,6 +61,8 @@ def _paint(bars: list[Bar], canvas: Canvas) -> None:
     # Of long steps with a small difference the whole is cut, and the axis says where it begins.
     low = 0.0 if min(ends) < 4 * (max(ends) - min(ends)) else min(ends) - (max(ends) - min(ends))
     high = max(*ends, bars[0][2], bars[-1][2])
+    marks = nice(low, high, 6)
+    low = marks[0]
     x = Scale(low, high + (high - low) * 0.02 + 1e-9)
     plot = Panel(_LEFT, _TOP, WIDTH - _LEFT - _RIGHT, canvas.height - _TOP - BELOW, x, Scale(0.0, 1.0))
     for at, (what, start, stop, colour) in enumerate(bars):
@@ -72,4 +74,4 @@ def _paint(bars: list[Bar], canvas: Canvas) -> None:
         if at < len(bars) - 1:
             canvas.uprights([(plot.at(max(stop, low), 0.0)[0], top + _BAR, top + _ROW)], colour=FAINT, dash=(2, 2))
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
-    below(canvas, plot, [(mark, tick_label(mark)) for mark in nice(low, high, 6)], "ms a step")
+    below(canvas, plot, [(mark, tick_label(mark)) for mark in marks if mark <= x.high], "ms a step")
