@@ -90,6 +90,13 @@ def test_a_label_names_every_launch_that_has_it_and_stands(store: Store) -> None
     assert set(store.resolve_all("grid")) == {first.id, second.id}
 
 
+def test_a_label_or_launch_that_looks_like_a_condition_is_found_first(store: Store) -> None:
+    one, other = put(store, run__label="host=a", run__host="b"), put(store, run__launch="lr=1", run__host="a")
+    assert store.resolve_all("host=a") == [one.id]
+    assert store.resolve_all("host=b") == [one.id]
+    assert store.resolve_all("lr=1") == store.resolve_all("host=a outcome=ok") == [other.id]
+
+
 def test_one_launch_stands_for_a_label_of_one_configuration_alone(store: Store) -> None:
     context = {"run__label": "grid", "run__context": "grid"}
     ran, failed = put(store, **context), put(store, run__outcome="crash", **context)

@@ -32,11 +32,12 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
     """
     if text.startswith("@"):
         return [_pinned(connection, text[1:])]
-    if (conditions := _conditions(text)) and not _called(connection, receipts.c.label == text):
-        return _meeting(connection, text, conditions)
-    if text.startswith("label="):
+    conditions = _conditions(text)
+    if text.startswith("label=") and not conditions:
         return _labelled(connection, text, text.removeprefix("label="))
     by_name = _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
+    if conditions and not by_name:
+        return _meeting(connection, text, conditions)
     by_id = _by_id(connection, text.lower()) if _HEX.match(text.lower()) else []
     if by_id and by_name and by_id != by_name:
         raise NotFound(
@@ -112,7 +113,7 @@ def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
 def _conditions(text: str) -> list[str]:
     """The conditions of ``label=x batch.micro_batch=1``; a word without a sign belongs to the value before it.
 
-    Empty where there is but one: a label, and ``label=…``, is looked up as it is.
+    Empty for ``label=…`` alone, which is looked up as it is.
     """
     conditions: list[str] = []
     for part in text.split():
