@@ -2,11 +2,13 @@
 
 A new store is made from `tables` and `triggers` and stamped, because importing Alembic costs more than all the rest
 of a first submit; a test holds that this and the migrations give the same schema on both engines.
-There is one revision so far, so a store of any other is refused: its receipts come over by export and import.
+A store of an earlier revision is upgraded: a file when it is opened, a database of a server by `db upgrade`. One of an
+unknown revision is refused: its receipts come over by export and import.
 """
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +21,7 @@ from receipts.store.address import Address
 from receipts.store.database import opened, reading, writing
 from receipts.store.sql import engine_of
 from receipts.store.sql.guards import DELETABLE
-from receipts.store.tables import HEAD, REBUILT, metadata, receipts, stores, version
+from receipts.store.tables import EARLIER, HEAD, REBUILT, metadata, receipts, stores, version
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -70,11 +72,19 @@ def ensure(engine: Engine, address: Address, *, create: bool) -> None:
         return
     if not current:
         raise StoreError(f"{address}: this is no store of receipts; make one with: receipts submit FILE")
+    if current in EARLIER and address.file is not None and os.access(address.file, os.W_OK):
+        upgrade(address)
+        return
     compare(address, current)
 
 
 def compare(address: Address, current: str) -> None:
     """Raise StoreError where a revision is not the present one."""
+    if current in EARLIER:
+        raise StoreError(
+            f"{address}: the store is at schema {current}, and this version needs {HEAD}; whoever may change tables "
+            "upgrades it with: receipts db upgrade"
+        )
     if current != HEAD:
         raise StoreError(
             f"{address}: the store is at schema {current}, and this version reads and writes {HEAD} alone.\n"
@@ -100,6 +110,13 @@ def create(connection: Connection) -> None:
     """Create all tables, indexes and triggers in an empty database, without the revision."""
     metadata.create_all(connection, checkfirst=False)
     engine_of(connection).create_triggers(connection)
+
+
+def add(connection: Connection, table: str) -> None:
+    """Create a table that a store of an earlier revision lacks, with its triggers."""
+    if not inspect(connection).has_table(table):
+        metadata.tables[table].create(connection)
+        engine_of(connection).create_triggers(connection, of=table)
 
 
 def identify(connection: Connection) -> None:
@@ -141,6 +158,8 @@ def upgrade(address: Address) -> Upgrade:
 def _known(connection: Connection, address: Address) -> str:
     tables = set(inspect(connection).get_table_names())
     current = (revision(connection) or "") if "alembic_version" in tables else ""
+    if current in EARLIER:
+        return current
     if current:
         compare(address, current)
     elif strangers := tables - {"alembic_version"}:

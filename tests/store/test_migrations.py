@@ -135,6 +135,26 @@ def test_an_upgrade_that_has_nothing_to_do_changes_nothing(store_url: str) -> No
     assert _described(store_url) == before
 
 
+def test_a_store_from_before_extracts_is_upgraded(store_url: str) -> None:
+    open_store(store_url).close()
+    before = _described(store_url)
+    engine = connect(address(store_url))
+    with engine.begin() as connection:
+        for statement in (
+            "DROP TABLE extracts",
+            "UPDATE alembic_version SET version_num = '0001'",
+            *(["DROP FUNCTION extracts_delete"] if engine.dialect.name == "postgresql" else []),
+        ):
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    if store_url.startswith("postgresql"):
+        with pytest.raises(StoreError, match="receipts db upgrade"):
+            open_store(store_url)
+        schema.upgrade(address(store_url))
+    open_store(store_url).close()
+    assert _described(store_url) == before
+
+
 def test_an_upgrade_of_no_store_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="there is no store"):
         schema.upgrade(address(str(tmp_path / "none.sqlite")))

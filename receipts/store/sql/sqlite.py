@@ -152,10 +152,11 @@ class Sqlite:
     def lock_schema(self, connection: Connection) -> None:
         """Let one migrator in at a time. There is one writer anyway."""
 
-    def create_triggers(self, connection: Connection) -> None:
-        """Create the triggers of all tables."""
+    def create_triggers(self, connection: Connection, of: str = "") -> None:
+        """Create the triggers of all tables, or of one."""
         for statement in sqlite_triggers():
-            connection.exec_driver_sql(statement)
+            if f" {of}" in statement:
+                connection.exec_driver_sql(statement)
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, or are not what the DDL makes."""
