@@ -10,12 +10,12 @@ import contextlib
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.base import files
-from receipts.base.errors import InputError, UsageError
+from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.files import refuse_existing, write
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, print_answer, verb
@@ -179,9 +179,10 @@ def _reading(shown: output.Progress) -> Callable[[str, int, int], None]:
 
 @verb("merge")
 @click.argument("parts", nargs=-1, required=True, metavar="PART|JOURNAL…")
-@click.option("--output", "-o", "path", required=True, metavar="FILE", help="Write here, - for standard output.")
+@click.option("--output", "-o", "path", metavar="FILE", help="Write here, - for standard output.")
 @click.option("--partial", is_flag=True, help="Write a receipt even if ranks are missing.")
-def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) -> int:
+@click.option("--send", is_flag=True, help="Send the parts to the server, which merges them when all are there.")
+def merge(session: Session, parts: tuple[str, ...], path: str | None, partial: bool, send: bool) -> int:
     """Merge the PARTS that the ranks of one launch wrote into one receipt.
 
     The receipt holds the memory of every chip, the slowest rank's time for every step, and how much the ranks differ.
@@ -191,6 +192,7 @@ def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) ->
       receipts merge run.rank*.part.json -o run.json
       receipts merge run.rank*.part.json run.1f8e2a3c-4711.journal -o run.json
       torchrun --nproc-per-node 8 train.py; receipts merge out/*.part.json -o run.json
+      receipts --store https://receipts.example.org merge --send run.rank00003.part.json
 
     A rank that was killed leaves a journal instead of a part; give it along with the parts.
     Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are not of one launch, or the call is
@@ -199,6 +201,10 @@ def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) ->
     from receipts.publish.ingested import merged as page
     from receipts.workflows.recorded import check, merge_files, parts_in
 
+    if (path is None) != send:
+        raise UsageError("name the receipt with -o FILE, or --send the parts to a server; one of both")
+    if path is None:
+        return _sent(session, parts_in(parts), partial)
     if path != "-":
         files.refuse_existing(path)
     merged = merge_files(parts_in(parts))
@@ -216,6 +222,28 @@ def merge(session: Session, parts: tuple[str, ...], path: str, partial: bool) ->
         problems = {"missing": list(merged.missing), "disagreements": list(merged.disagreements)}
         print_answer(session, Answer({"written": written, **run, **problems}, lambda: page(merged, written)))
     return 3 if merged.missing else 1 if merged.disagreements else 0
+
+
+def _sent(session: Session, names: Sequence[str], partial: bool) -> int:
+    """Send parts to the server, the journal of a rank as its part; with ``partial`` the last one ends the launch."""
+    from receipts.emit import document
+    from receipts.workflows.evidence import is_journal
+    from receipts.workflows.recorded import read
+
+    if session.server is None:
+        raise UsageError("--send needs a server: receipts --store https://HOST merge --send PART")
+    data: dict[str, Any] = {}
+    for number, name in enumerate(names, 1):
+        try:
+            journal = is_journal(Path(name))
+            raw = "".join(document.file_text(read(name))).encode() if journal else Path(name).read_bytes()
+        except OSError as error:
+            raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+        query = [("partial", "true")] if partial and number == len(names) else []
+        data = session.server.ask("POST", "/v1/parts", query, raw).data
+    stored = f"stored as {data['id'][:12]}, {data['status']}" if "id" in data else str(data["status"])
+    print_answer(session, Answer(data, lambda: f"{len(names)} sent; {stored}"))
+    return 0 if "id" in data else 3
 
 
 OUTCOMES = ("ok", "oom", "crash", "hang", "nan", "preempted")

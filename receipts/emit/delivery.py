@@ -1,5 +1,7 @@
 """Delivering the receipt and its evidence to a team's server when the run has ended: in bounded time, at no job's cost.
 
+One rank of many sends its part, so that ranks need no file system in common: the server merges them with the last one.
+
 Where RECEIPTS_STORE is the URL of a server. The files stay where they were written, whatever the server answers.
 """
 
@@ -20,7 +22,10 @@ def server_url(requested: bool | None) -> str:
 
 
 def deliver(url: str, file: str) -> str:
-    """Send a receipt and the files that it lists; says what became of them. Gives up after `PATIENCE`, never raises."""
+    """Send a receipt, or a rank's part, and the files that it lists; says what became of them.
+
+    Gives up after `PATIENCE`, never raises.
+    """
     from threading import Thread
 
     answer = [f"{url} did not answer within {PATIENCE:g} s"]
@@ -37,10 +42,14 @@ def deliver(url: str, file: str) -> str:
         thread.start()
         thread.join(PATIENCE)
     except RuntimeError as error:  # the interpreter is ending
-        return f"not delivered: {error}; send it with: receipts submit {file}"
+        return f"not delivered: {error}; send it with: {_command(file)}"
     if answer[0].startswith("delivered"):
         return answer[0]
-    return f"not delivered: {answer[0]}; send it with: receipts submit {file}"
+    return f"not delivered: {answer[0]}; send it with: {_command(file)}"
+
+
+def _command(file: str) -> str:
+    return f"receipts merge --send {file}" if file.endswith(".part.json") else f"receipts submit {file}"
 
 
 def _send(url: str, file: str, answer: list[str]) -> None:
@@ -62,15 +71,17 @@ def _send(url: str, file: str, answer: list[str]) -> None:
             headers["Content-Length"] = str(os.fstat(body.fileno()).st_size)
         connection.request(method, f"{parts.path.rstrip('/')}{path}", body, headers)
         response = connection.getresponse()
-        return response.status in (200, 201), json.loads(response.read(1_000_000))
+        return response.status in (200, 201, 202), json.loads(response.read(1_000_000))
 
     try:
         with open(file, "rb") as stream:
             body = stream.read()
-        taken, reply = ask("POST", "/v1/receipts", body, "application/json")
-        delivered = f"delivered to {url} as {reply['id'][:12]}, {reply['status']}" if taken else ""
+        tree = json.loads(body)
+        part = "receipts_part" in tree
+        taken, reply = ask("POST", "/v1/parts" if part else "/v1/receipts", body, "application/json")
+        delivered = f"delivered to {url} as {reply.get('id', 'a part')[:12]}, {reply['status']}" if taken else ""
         answer[0] = delivered or f"{url}: {reply['detail']}"
-        listed = json.loads(body).get("evidence", []) if taken else []
+        listed = (tree["receipt"] if part else tree).get("evidence", []) if taken else []
         for digest, path in [(row.get("sha256"), row.get("uri", "")) for row in listed]:
             if digest and os.path.isfile(path):
                 with open(path, "rb") as stream:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
-from receipts.emit import secrets
+from receipts.emit import places, secrets
 from receipts.emit.clock import elapsed, perf_counter_ns, time_ns
 from receipts.emit.journal import FORMAT
 
@@ -21,19 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Launcher, rank, world, local rank, local world; the first pair that is set whole counts. A SLURM batch script has
-# SLURM_PROCID too and is no rank: only a step of srun has SLURM_STEP_NUM_TASKS.
-LAUNCHERS = (
-    ("receipts", "RECEIPTS_RANK", "RECEIPTS_WORLD_SIZE", "", ""),
-    ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
-    ("openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", ""),
-    ("mvapich", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK", ""),
-    ("pmi", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", ""),
-    ("slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", ""),
-    ("jax", "JAX_PROCESS_ID", "JAX_NUM_PROCESSES", "", ""),
-    ("jax", "PROCESS_ID", "NUM_PROCESSES", "", ""),
-)
-LARGEST_WORLD = 1_000_000
+LARGEST_WORLD = places.MAX_WORLD
 
 
 class ProcessRank:
@@ -56,16 +44,15 @@ def process_rank(environment: Mapping[str, str] | None = None) -> ProcessRank:
     """The place of this process among all: by its launcher's variables, else by JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
-    for launcher, rank, world, local, _ in LAUNCHERS:
-        pair = _variable_count(variables, rank), _variable_count(variables, world)
-        if pair[0] is not None and pair[1] is not None and pair[0] < pair[1] <= LARGEST_WORLD:
-            return ProcessRank(pair[0], pair[1], _variable_count(variables, local) or 0, launcher, host)
-    pods = _tpu_pod(variables)
+    if (told := places.rank_of(variables)) is not None:
+        launcher, rank, world, local, _ = told
+        return ProcessRank(rank, world, local, launcher, host)
     jax = jax_processes()
     if jax is not None:
         return ProcessRank(jax[0], jax[1], 0, "jax", host)
-    if pods is not None and "jax" in sys.modules:
-        return ProcessRank(pods[0], pods[1], 0, "tpu pod", host)
+    numbered = places.host_of(variables) if "jax" in sys.modules else None
+    if numbered is not None:
+        return ProcessRank(numbered[1], numbered[2], 0, numbered[0], host)
     return ProcessRank(host=host)
 
 
@@ -105,28 +92,34 @@ def launch_of(environment: Mapping[str, str] | None = None, place: ProcessRank |
     given = variables.get("RECEIPTS_LAUNCH", "").strip()
     if given:
         return given[:500]
-    where = place or process_rank(variables)
+    words = _shared_words(variables, place or process_rank(variables))
+    return uuid_of(*words) if words else new_uuid()
+
+
+def _shared_words(variables: Mapping[str, str], where: ProcessRank) -> tuple[str, ...]:
+    """What every rank of this launch says of it, and no other launch does; empty where nothing is."""
+    one_host = (told := places.rank_of(variables)) is not None and told[4]
     restart = variables.get("TORCHELASTIC_RESTART_COUNT", "0")
     master = f"{variables.get('MASTER_ADDR', '')}:{variables.get('MASTER_PORT', '')}"
     run = variables.get("TORCHELASTIC_RUN_ID", "")
     if run and run != "none":
-        return uuid_of("torchelastic", run, restart, master, _parent() if _one_host(variables, where) else "")
-    step = variables.get("SLURM_STEP_ID") or variables.get("SLURM_STEPID")
-    if variables.get("SLURM_JOB_ID") and step and where.launcher == "slurm":
-        again = variables.get("SLURM_RESTART_COUNT", "0")
-        return uuid_of("slurm", variables.get("SLURM_CLUSTER_NAME", ""), variables["SLURM_JOB_ID"], step, again)
-    if where.world > 1 and _one_host(variables, where) and _parent():
-        return uuid_of("parent", _parent(), restart, master)
-    return new_uuid()
+        # A run id that is the job's is that of every attempt of the job.
+        again = variables.get("SLURM_RESTART_COUNT") or variables.get("JOBSET_RESTART_ATTEMPT") or ""
+        return ("torchelastic", run, restart, master, again, _parent() if one_host else "")
+    numbered = places.host_of(variables)
+    if where.world == 1 and (numbered is None or numbered[2] == 1):
+        return ()
+    attempt = places.attempt_of(variables)
+    if attempt:
+        return (*attempt, restart, master)
+    return ("parent", _parent(), restart, master) if one_host and _parent() else ()
 
 
 def ranks_agree_on_launch(environment: Mapping[str, str], place: ProcessRank) -> bool:
     """Whether every rank of this launch finds the same identity by itself."""
     if place.world == 1 or environment.get("RECEIPTS_LAUNCH", "").strip():
         return True
-    run = environment.get("TORCHELASTIC_RUN_ID", "")
-    slurm = place.launcher == "slurm" and "SLURM_JOB_ID" in environment
-    return (bool(run) and run != "none") or slurm or (_one_host(environment, place) and bool(_parent()))
+    return bool(_shared_words(environment, place))
 
 
 def new_uuid() -> str:
@@ -148,17 +141,6 @@ def _uuid(raw: bytes, version: int) -> str:
     number[8] = number[8] & 0x3F | 0x80
     text = bytes(number).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def _one_host(variables: Mapping[str, str], place: ProcessRank) -> bool:
-    """Whether the launcher says that all ranks run on this host."""
-    for launcher, _, _, _, local in LAUNCHERS:
-        if launcher == place.launcher and local:
-            return _variable_count(variables, local) == place.world
-    ranks = _variable_count(variables, "OMPI_COMM_WORLD_LOCAL_SIZE") or _variable_count(
-        variables, "SLURM_NTASKS_PER_NODE"
-    )
-    return ranks == place.world or _variable_count(variables, "SLURM_STEP_NUM_NODES") == 1
 
 
 def _parent() -> str:
@@ -194,17 +176,6 @@ def _host() -> str:
         return os.environ.get("COMPUTERNAME", "")
 
 
-def _tpu_pod(variables: Mapping[str, str]) -> tuple[int, int] | None:
-    names = [item for item in variables.get("TPU_WORKER_HOSTNAMES", "").split(",") if item]
-    index = _variable_count(variables, "TPU_WORKER_ID")
-    return (index, len(names)) if index is not None and index < len(names) else None
-
-
-def _variable_count(variables: Mapping[str, str], name: str) -> int | None:
-    text = variables.get(name, "") if name else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 8 else None
-
-
 RUN_KINDS = ("training", "microbench", "profile", "serving")
 
 
@@ -213,7 +184,10 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
     given = about["launch"]
     launch = str(given)[:500] if given else launch_of(place=where)
     if not given and not ranks_agree_on_launch(os.environ, where):
-        fault("ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them")
+        fault(
+            "ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them, "
+            "as the templates do (receipts template)"
+        )
     kind = str(about["kind"])
     if kind not in RUN_KINDS:
         fault(f"kind is one of {', '.join(RUN_KINDS)}, and not {kind!r:.40}; it is recorded as training")

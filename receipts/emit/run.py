@@ -10,7 +10,7 @@ import sys
 from _thread import RLock
 from array import array
 
-from receipts.emit import clock, console, ending, files, identity, run_record
+from receipts.emit import clock, console, ending, files, identity, places, run_record
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
@@ -105,6 +105,8 @@ class RunState:
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
         for name, value in identity.intended(os.environ).items():
             self.facts.put(f"path.intended.{name}", value, CALLER)
+        for name, value in places.job_of(os.environ).items():
+            self.facts.put(f"run.job.{name}", value, RECORDER)
         self.facts.put("platform.python", identity.python_version(), RECORDER)
         self._safely("the job's clocks", self._look_at_clocks)
         if complaint := unknown_lane(self.record.head["lane"]):
@@ -516,7 +518,7 @@ class RunState:
         from receipts.emit import delivery
 
         url = delivery.server_url(self._asked)
-        if url and self.record.place.world == 1:
+        if url:
             self._console.say(delivery.deliver(url, self.written))
 
     def _close_journal(self, *, nothing: bool = False) -> None:

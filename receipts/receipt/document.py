@@ -157,6 +157,18 @@ class Supersedes(Section):
     reason: Text = note("Why the earlier receipt no longer stands.", required=True)
 
 
+class Job(Section):
+    """The job of a cluster's scheduler that held the launch."""
+
+    scheduler: Name | None = note("Scheduler: `slurm`, `jobset`, `ray`, ….", since="1.1", ranks="first")
+    id: Name | None = note("The job's id.", since="1.1", ranks="first")
+    name: Name | None = note("The job's name.", since="1.1", ranks="first")
+    step: Name | None = note("Step of the job.", since="1.1", ranks="first")
+    array: Name | None = note("Array and task.", since="1.1", ranks="first")
+    attempt: Name | None = note("How often the job was requeued or restarted before.", since="1.1", ranks="first")
+    queue: Name | None = note("Queue or partition.", since="1.1", ranks="first")
+
+
 class Part(Section):
     """One of several launches whose steps a receipt joins, and its settings."""
 
@@ -216,6 +228,7 @@ class Run(Section):
     )
     site: Name | None = block("Data center, cloud zone or machine room.", files="first")
     command: Text | None = note("The command line, secrets redacted.", ranks="first", files="first")
+    job: Job | None = section("The job of a cluster's scheduler that held it.")
     exit_code: int | None = ending("Exit status of the process; negative for a signal.", ranks="code")
     supersedes: Supersedes | None = section("The receipt of the same launch that this one replaces.")
     witness_for: Name | None = note(

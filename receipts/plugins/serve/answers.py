@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -69,13 +70,14 @@ async def _stored(call: Call, raw: bytes, envelope: Envelope | None = None) -> R
     return submit_reply(call, await asyncio.wrap_future(future))
 
 
-def refuse_other_lane(call: Call, raw: bytes) -> None:
+def refuse_other_lane(call: Call, raw: bytes, *, part: bool = False) -> None:
     """Refuse a lane that the token may not submit to; what is no receipt is refused later. Raises AccessDenied."""
     lanes = call.token.lanes if call.token is not None else ()
     if not lanes:
         return
     try:
-        lane = orjson.loads(raw)["run"]["lane"]
+        tree = orjson.loads(raw)
+        lane = (tree["receipt"] if part else tree)["run"]["lane"]
     except (orjson.JSONDecodeError, KeyError, TypeError):
         lane = None
     if lane not in lanes:
@@ -96,6 +98,26 @@ def submit_reply(call: Call, outcome: Submission) -> Reply:
     metrics.submit(stored.status if stored.new else "known")
     headers = {"Location": f"/v1/receipts/{stored.id}"}
     return Reply(json_text(submission_json(stored)), status=201 if stored.new else 200, headers=headers)
+
+
+async def part_kept(call: Call) -> Reply:
+    """Keep one rank's part; with the last one, or if ``partial``, merge them and store the launch's receipt.
+
+    202 while ranks are missing, 201 and 200 as for a receipt.
+    """
+    from receipts.plugins.serve import parts
+
+    refuse_other_lane(call, call.body, part=True)
+    root = parts.folder_of(call.server.opened.database.address)
+    partial = bool(call.get("partial", False))
+    waiting = await to_thread.run_sync(lambda: parts.keep(root, call.body, partial=partial))
+    data = {"launch": waiting.launch, "world": waiting.world, "missing": list(waiting.missing)}
+    if waiting.receipt is None:
+        return Reply(json_text({**data, "status": parts.waiting_words(waiting)}), status=202)
+    reply = await _stored(call, waiting.receipt)
+    if not waiting.missing:
+        await to_thread.run_sync(lambda: shutil.rmtree(waiting.folder, ignore_errors=True))
+    return reply
 
 
 REPORTED: Final = {

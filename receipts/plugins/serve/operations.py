@@ -14,6 +14,7 @@ from receipts.plugins.serve.guard import PROBLEM_MEDIA as PROBLEM
 from receipts.plugins.serve.guard import TITLES
 from receipts.plugins.serve.operation import (
     CODE,
+    FLAG,
     MEDIA,
     WORD,
     Body,
@@ -57,6 +58,15 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
             ENVELOPE_MEDIA, ENVELOPE, "A DSSE envelope with the receipt's bytes; each of its signatures must count"
         ),
         answers={201: "application/json", 200: "application/json"},
+    ),
+    Operation(
+        "POST",
+        "/v1/parts",
+        "submit",
+        answers.part_kept,
+        (Param("partial", FLAG, "Merge what is here, though ranks are missing"),),
+        body=Body("application/json", {"type": "object"}, "One rank's part, as the recorder wrote it"),
+        answers={202: "application/json", 201: "application/json", 200: "application/json"},
     ),
     Operation(
         "PUT",

@@ -1,0 +1,102 @@
+"""Parts of a launch's ranks, taken over HTTP where the ranks share no file system, and the receipt that they make.
+
+They wait in ``STORE.parts`` beside an SQLite store, or in ``parts`` of the folder that ``RECEIPTS_EVIDENCE`` names, a
+folder for each launch. With the last rank's part they are merged, and the receipt is stored as one that was sent. A
+launch whose ranks never all come is forgotten after 30 days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from receipts.base.errors import ConflictError, InputError, Problem, UsageError
+from receipts.base.files import staged
+from receipts.emit.files import make_folder
+from receipts.emit.merge import UnmergeableParts, load_part
+from receipts.emit.rank_join import ranks
+from receipts.store.evidence import VARIABLE
+
+if TYPE_CHECKING:
+    from receipts.emit.merge import RankPart
+    from receipts.store.address import Address
+
+DAYS: Final = 30
+
+
+class Waiting(NamedTuple):
+    """What a server has of a launch: the ranks that came, and the receipt's bytes where they are all or enough."""
+
+    launch: str
+    world: int
+    missing: tuple[int, ...]
+    receipt: bytes | None
+    folder: Path
+
+
+def folder_of(address: Address) -> Path:
+    """Where parts wait. Raises UsageError for a server that has no folder."""
+    named = os.environ.get(VARIABLE, "")
+    if named and "://" not in named:
+        return Path(named) / "parts"
+    if address.file is None:
+        raise UsageError(f"this server takes no parts: set {VARIABLE} to a folder, and start it again")
+    return address.file.with_name(f"{address.file.name}.parts")
+
+
+def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
+    """Keep one rank's part, and merge the launch where all are there, or ``partial`` asks for what there is.
+
+    Raises InputError for what is no part, and ConflictError where this rank's other bytes are here.
+    """
+    from receipts.workflows.recorded import check, merge_files
+
+    part = _part(raw)
+    place = root / hashlib.sha256(part.launch.encode()).hexdigest()[:32]
+    make_folder(place)
+    target = place / f"rank{part.rank:06d}.part.json"
+    try:
+        with staged(target) as beside:
+            beside.write_bytes(raw)
+    except FileExistsError:
+        if target.read_bytes() != raw:
+            problem = f"another part of rank {part.rank} of launch {part.launch[:40]} is here; merge the files by hand"
+            raise ConflictError(problem) from None
+    _forget(root)
+    files = sorted(place.glob("rank*.part.json"))
+    here = {int(file.name[4:10]) for file in files}
+    missing = tuple(rank for rank in range(part.world) if rank not in here)
+    if missing and not partial:
+        return Waiting(part.launch, part.world, missing, None, place)
+    merged = merge_files([str(file) for file in files]).text().encode()
+    check(merged, "the merged parts")
+    return Waiting(part.launch, part.world, missing, merged, place)
+
+
+def waiting_words(waiting: Waiting) -> str:
+    """What is here, and what is waited for."""
+    here = waiting.world - len(waiting.missing)
+    return f"{here} of {waiting.world} parts are here; {ranks(waiting.missing)} missing" if waiting.missing else "whole"
+
+
+def _part(raw: bytes) -> RankPart:
+    with tempfile.NamedTemporaryFile(suffix=".part.json") as file:
+        file.write(raw)
+        file.flush()
+        try:
+            return load_part(file.name)
+        except UnmergeableParts as error:
+            raise InputError("the part", [Problem("", str(error).removeprefix(f"{file.name}: "))]) from None
+
+
+def _forget(root: Path) -> None:
+    """Remove launches that nobody added to for so many days."""
+    oldest = time.time() - DAYS * 86_400
+    for place in root.iterdir():
+        if place.is_dir() and place.stat().st_mtime < oldest:
+            shutil.rmtree(place, ignore_errors=True)
