@@ -44,8 +44,8 @@ def process_rank(environment: Mapping[str, str] | None = None) -> ProcessRank:
     """The place of this process among all: by its launcher's variables, else by JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
-    if (told := places.rank_of(variables)) is not None:
-        launcher, rank, world, local, _ = told
+    if (ranked := places.rank_of(variables)) is not None:
+        launcher, rank, world, local, _ = ranked
         return ProcessRank(rank, world, local, launcher, host)
     jax = jax_processes()
     if jax is not None:
@@ -98,7 +98,7 @@ def launch_of(environment: Mapping[str, str] | None = None, place: ProcessRank |
 
 def _shared_words(variables: Mapping[str, str], where: ProcessRank) -> tuple[str, ...]:
     """What every rank of this launch says of it, and no other launch does; empty where nothing is."""
-    one_host = (told := places.rank_of(variables)) is not None and told[4]
+    one_host = (ranked := places.rank_of(variables)) is not None and ranked[4]
     restart = variables.get("TORCHELASTIC_RESTART_COUNT", "0")
     master = f"{variables.get('MASTER_ADDR', '')}:{variables.get('MASTER_PORT', '')}"
     run = variables.get("TORCHELASTIC_RUN_ID", "")

@@ -42,7 +42,7 @@ MAX_WORLD = 1_000_000
 
 # Schedulers, the innermost first: the job's id, by leaf of `run.job` what is kept of it, and further variables that
 # every rank of one launch shares. Where `names` is empty a job may hold many launches, and its id names none.
-SCHEDULERS = (
+SCHEDULERS: tuple[tuple[str, str, dict[str, str], tuple[str, ...]], ...] = (
     (
         "ray",
         "RAY_JOB_ID",
