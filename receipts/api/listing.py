@@ -78,7 +78,12 @@ def listed(
     commands = {item.id: _deciding(session, store, item.id) for item in rows if deciding and item.status == "open"}
     notes: tuple[str, ...] = (f"the first {limit}; --limit 0 prints all",) if following else ()
     if not rows:
-        notes += _mistyped(session, wanted)
+        # The lanes that a condition may mean, where it names one that nobody declared.
+        lanes = session.rulebook.lanes.names()
+        names = [
+            item.value for item in wanted if item.name == "lane" and item.operator == "=" and item.value not in lanes
+        ]
+        notes += tuple(f"there is no lane {name!r}{hint}" for name in names if (hint := near(str(name), lanes)))
     return Receipts(session, rows, commands if deciding else None, notes, following)
 
 
@@ -105,13 +110,6 @@ def _page(
         return rows, None
     last = rows[limit - 1]
     return rows[:limit], Cursor(last.started.isoformat(), last.seq).text()
-
-
-def _mistyped(session: Session, wanted: Sequence[Condition]) -> tuple[str, ...]:
-    """The lanes that a condition may mean, where it names one that nobody declared."""
-    lanes = session.rulebook.lanes.names()
-    names = [item.value for item in wanted if item.name == "lane" and item.operator == "=" and item.value not in lanes]
-    return tuple(f"there is no lane {name!r}{hint}" for name in names if (hint := near(str(name), lanes)))
 
 
 def _deciding(session: Session, store: Store, receipt: str) -> str:

@@ -330,7 +330,14 @@ def stored_receipt(session: Session, name: str) -> Receipt:
 def read_given(given: Any, kind: str) -> Any:
     """What Python gives for a document of a kind: a word stays, since the store knows it; anything else is read."""
     if kind in ("claims", "lines"):
-        return _text_of(given, kind)
+        # A `claims.toml`, or lines: a path, or bytes, which name no files of this machine.
+        from receipts.judging.claim import ClaimFile, parse_claims, read_claims_file
+
+        if not isinstance(given, bytes):
+            return read_claims_file(given) if kind == "claims" else read(os.fspath(given))
+        if kind == "lines":
+            return Document(given, "the lines")
+        return ClaimFile("the claims", None, parse_claims(given, "the claims"), given)
     if isinstance(given, str):
         return given
     if kind == "plan":
@@ -338,17 +345,6 @@ def read_given(given: Any, kind: str) -> Any:
 
         return parsed(given, parse_plan)
     return parsed(given)
-
-
-def _text_of(given: Any, kind: str) -> Any:
-    """A ``claims.toml``, or lines: a path, or bytes, which name no files of this machine."""
-    from receipts.judging.claim import ClaimFile, parse_claims, read_claims_file
-
-    if not isinstance(given, bytes):
-        return read_claims_file(given) if kind == "claims" else read(os.fspath(given))
-    if kind == "lines":
-        return Document(given, "the lines")
-    return ClaimFile("the claims", None, parse_claims(given, "the claims"), given)
 
 
 def load(path: str | os.PathLike[str]) -> Receipt:

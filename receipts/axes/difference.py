@@ -257,7 +257,14 @@ def _tallied(
             if axis in not_applicable or path in not_applicable:
                 tally.not_applicable.append(path)
             else:
-                _hold(tally, held.neither(path), path, axis)
+                # Note what neither side states: by what it is held, or that it is unknown.
+                by = held.neither(path)
+                if by == "inputs":
+                    tally.held_by_inputs.append(path)
+                elif by == "context":
+                    tally.held.append(path)
+                else:
+                    tally.unknown(axis, Member(path, None, None), "both")
         elif _brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
         elif held.context and path not in held.varied and _typed_on_neither(path, a, b):
@@ -277,16 +284,6 @@ def _tallied(
     _compare_code(left, right, held.context and held.varied.isdisjoint(CODE), "code" in not_applicable, tally)
     _compare_completeness(a, b, held, not_applicable, tally)
     return tally
-
-
-def _hold(tally: _MemberTally, by: HeldBy, path: str, axis: str) -> None:
-    """Note what neither side states: by what it is held, or that it is unknown."""
-    if by == "inputs":
-        tally.held_by_inputs.append(path)
-    elif by == "context":
-        tally.held.append(path)
-    else:
-        tally.unknown(axis, Member(path, None, None), "both")
 
 
 def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:

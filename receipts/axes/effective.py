@@ -97,14 +97,6 @@ def leaves_of(role: Role) -> tuple[Leaf, ...]:
     return tuple(leaf for leaf in leaves() if leaf.role is role)
 
 
-def _graphs(stated: Stated) -> Mapping[str, Value]:
-    implementation = canonical(stated.get("compile.cuda_graph_implementation"))
-    scope = stated.get("compile.cuda_graph_scope")
-    off = implementation == OFF or scope == [] or stated.get("path.witnessed.cuda_graphs") is False
-    members = ("compile.cuda_graph_implementation", "compile.cuda_graph_scope")
-    return dict.fromkeys(members, OFF) if off else {}
-
-
 def _stack(stated: Stated) -> Mapping[str, Value]:
     """The shortest tile that makes the stack, and the kind of its attention blocks where they have but one."""
     # What a command without receipts never needs.
@@ -249,7 +241,11 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     for switch in SWITCHES:
         if switch.holds(merged):
             values[switch.path] = switch.value
-    values.update(_graphs(stated))
+    implementation = canonical(stated.get("compile.cuda_graph_implementation"))
+    scope = stated.get("compile.cuda_graph_scope")
+    off = implementation == OFF or scope == [] or stated.get("path.witnessed.cuda_graphs") is False
+    members = ("compile.cuda_graph_implementation", "compile.cuda_graph_scope")
+    values.update(dict.fromkeys(members, OFF) if off else {})
     values.update(_stack(stated))
     machine = values.get("hardware.accelerator")
     if isinstance(machine, str) and (known := find_accelerator(machine)) is not None:

@@ -219,6 +219,8 @@ def combined(a: Lane, b: Lane) -> Lane:
         return a
     from dataclasses import replace
 
+    # The larger δ of two lanes, of the metrics for which both set one.
+    both = {name: (a.smallest_effect(name), b.smallest_effect(name)) for name in {**a.delta, **b.delta}}
     return replace(
         a,
         name=f"{a.name}+{b.name}",
@@ -240,7 +242,7 @@ def combined(a: Lane, b: Lane) -> Lane:
         hosts_differ=a.hosts_differ or b.hosts_differ,
         minimum_steps=max(a.minimum_steps, b.minimum_steps),
         sigma=None if a.sigma is None or b.sigma is None else max(a.sigma, b.sigma),
-        delta=_looser(a, b),
+        delta={name: max(one, other) for name, (one, other) in both.items() if one is not None and other is not None},
         loss_parity=min(a.loss_parity, b.loss_parity),
     )
 
@@ -251,12 +253,6 @@ def _names_of_both(a: Lane, b: Lane) -> dict[str, tuple[str, ...]]:
         role: tuple(name for name in names if name in b.bookkeeping.get(role, ()))
         for role, names in a.bookkeeping.items()
     }
-
-
-def _looser(a: Lane, b: Lane) -> dict[str, float]:
-    """The larger δ of two lanes, of the metrics for which both set one."""
-    both = {name: (a.smallest_effect(name), b.smallest_effect(name)) for name in {**a.delta, **b.delta}}
-    return {name: max(one, other) for name, (one, other) in both.items() if one is not None and other is not None}
 
 
 _NESTED = {

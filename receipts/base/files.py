@@ -89,7 +89,16 @@ def staged(target: Path, *, over: bool = False, mode: int | None = None) -> Iter
         if over:
             os.replace(beside, target)
         else:
-            _link(beside, target)
+            # Give a file its name, unless the name is taken: unlike a rename, a link replaces nothing.
+            try:
+                os.link(beside, target)
+            except FileExistsError:
+                raise
+            except OSError:
+                # A file system without hard links: a short race is left, in which another file of the name is replaced.
+                if os.path.lexists(target):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+                os.rename(beside, target)
         to_disk(target.parent)
     finally:
         beside.unlink(missing_ok=True)
@@ -133,16 +142,3 @@ def _put(beside: Path, content: str | bytes) -> None:
     beside.write_bytes(content.encode() if isinstance(content, str) else content)
     if beside.is_file():
         to_disk(beside)
-
-
-def _link(beside: Path, target: Path) -> None:
-    """Give a file its name, unless the name is taken: unlike a rename, a link replaces nothing."""
-    try:
-        os.link(beside, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # A file system without hard links: a short race is left, in which another file of the name is replaced.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        os.rename(beside, target)

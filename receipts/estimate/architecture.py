@@ -22,7 +22,6 @@ from receipts.metrics.flops.geometry import (
     MIMO,
     MIMO_RANK,
     RECURRENCE,
-    Indexer,
     indexer_of,
     is_latent,
     is_mamba3,
@@ -67,7 +66,23 @@ def architecture(facts: EstimateInputs) -> tuple[Architecture, tuple[str, ...]]:
     if BlockKind.MLP in kinds:
         model = replace(model, ffn=facts.need("model.ffn"))
     if BlockKind.EXPERT in kinds:
-        model = _with_experts(facts, model)
+        width = facts.stated.get("model.expert_ffn")
+        if width is None and facts.stated.get("model.ffn") is not None and facts.stated.get("model.pattern") is None:
+            facts.assume(
+                "model.expert_ffn", int(facts.stated["model.ffn"]), "the one feed-forward width that is stated"
+            )
+            width = facts.stated["model.ffn"]
+        factor = facts.stated.get("model.capacity_factor")
+        if factor is None:
+            facts.assume("model.capacity_factor", "none", "dropless routing: no row is padded, none is dropped")
+        model = replace(
+            model,
+            experts=facts.need("model.experts"),
+            top_k=facts.need("model.top_k"),
+            expert_ffn=int(width) if width is not None else facts.need("model.expert_ffn"),
+            shared_ffn=facts.take("model.shared_expert_ffn", 0, "no shared expert is stated"),
+            capacity_factor=factor,
+        )
     if kinds & STATEFUL:
         model = _with_states(facts, model, kinds)
     if kinds & {BlockKind.MLP, BlockKind.EXPERT}:
@@ -130,7 +145,10 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
         facts.assume("model.heads", heads, f"as many heads of {wide} as the hidden width has room for")
     heads = int(heads or 1)
     if any(BlockKind.SPARSE_ATTENTION in layer for layer in (*model.layers, *model.mtp)):
-        model = replace(model, indexer=_indexer(facts))
+        indexer = indexer_of(facts.stated)
+        if indexer is not None and not facts.word(*INDEXER_LOSS):
+            facts.assume(INDEXER_LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
+        model = replace(model, indexer=indexer)
     if (latent := latent_of(facts.stated)) is not None:
         return replace(model, heads=heads, kv_heads=heads, head_dim=latent.nope + latent.rope, latent=latent)
     kv_heads = facts.take("model.kv_heads", heads, "as many as query heads, the larger cache and projection")
@@ -138,31 +156,6 @@ def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:
         "model.head_dim", model.hidden // max(1, heads), "hidden width over heads (Vaswani et al. 2017)"
     )
     return replace(model, heads=heads, kv_heads=kv_heads, head_dim=head_dim)
-
-
-def _indexer(facts: EstimateInputs) -> Indexer | None:
-    indexer = indexer_of(facts.stated)
-    if indexer is not None and not facts.word(*INDEXER_LOSS):
-        facts.assume(INDEXER_LOSS[0], "trained", "a loss of its own trains an indexer, and what that needs is kept")
-    return indexer
-
-
-def _with_experts(facts: EstimateInputs, model: Architecture) -> Architecture:
-    width = facts.stated.get("model.expert_ffn")
-    if width is None and facts.stated.get("model.ffn") is not None and facts.stated.get("model.pattern") is None:
-        facts.assume("model.expert_ffn", int(facts.stated["model.ffn"]), "the one feed-forward width that is stated")
-        width = facts.stated["model.ffn"]
-    factor = facts.stated.get("model.capacity_factor")
-    if factor is None:
-        facts.assume("model.capacity_factor", "none", "dropless routing: no row is padded, none is dropped")
-    return replace(
-        model,
-        experts=facts.need("model.experts"),
-        top_k=facts.need("model.top_k"),
-        expert_ffn=int(width) if width is not None else facts.need("model.expert_ffn"),
-        shared_ffn=facts.take("model.shared_expert_ffn", 0, "no shared expert is stated"),
-        capacity_factor=factor,
-    )
 
 
 def _with_states(facts: EstimateInputs, model: Architecture, kinds: set[BlockKind]) -> Architecture:

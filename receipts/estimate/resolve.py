@@ -243,7 +243,16 @@ class Resolved(NamedTuple):
 def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstances()) -> Resolved:  # noqa: B008
     """The setup that a receipt or a plan describes. Nothing is filled in without being written down."""
     facts = EstimateInputs(stated)
-    framework = _framework(facts, circumstances)
+    named = facts.word(*_paths("framework"))
+    memory = framework_memory_of(named, *circumstances.frameworks, circumstances.lane)
+    if memory is None:
+        facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
+        memory = TORCH
+    elif not named:
+        facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
+    chip = find_accelerator(facts.stated.get("hardware.accelerator"))
+    # The reserve is that of a GPU's context and its collectives' channels.
+    framework = memory if chip is None or chip.vendor in _GPUS else replace(memory, reserve_bytes=0)
     serving = stated.get("run.kind") == "serving"
     model, uncounted = architecture(facts)
     placed = layout(facts, model, framework, circumstances.convention)
@@ -310,19 +319,6 @@ def _uncounted(
 
 def _paths(leaf: str) -> tuple[str, str]:
     return f"path.witnessed.{leaf}", f"path.intended.{leaf}"
-
-
-def _framework(facts: EstimateInputs, circumstances: Circumstances) -> FrameworkMemory:
-    named = facts.word(*_paths("framework"))
-    memory = framework_memory_of(named, *circumstances.frameworks, circumstances.lane)
-    if memory is None:
-        facts.assume("path.intended.framework", "plain torch", "no framework and no lane says how tensors are kept")
-        memory = TORCH
-    elif not named:
-        facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
-    chip = find_accelerator(facts.stated.get("hardware.accelerator"))
-    # The reserve is that of a GPU's context and its collectives' channels.
-    return memory if chip is None or chip.vendor in _GPUS else replace(memory, reserve_bytes=0)
 
 
 def _optimizers(facts: EstimateInputs, types: Types, *, serving: bool) -> tuple[OptimizerKind, OptimizerKind]:

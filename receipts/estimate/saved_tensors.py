@@ -125,7 +125,9 @@ def latent_selection(setup: Setup) -> Iterator[SavedTensor]:
     split = setup.layout.tensor if setup.layout.sequence_parallel else 1
     wide = latent.key_value + latent.rope
     yield SavedTensor("latent vectors", "projection", tokens * (2 * latent.query + wide) * size / split)
-    absorbed = (heads + 1) * wide if _keeps_operands(setup) else 0
+    # A kernel keeps its operands; plain operators keep casts of them, and a loss of the indexer the operands too.
+    chooses = setup.model.indexer
+    absorbed = (heads + 1) * wide if setup.fused_selection or (chooses is not None and chooses.trained) else 0
     kept = heads * (latent.nope + latent.rope) + absorbed
     yield SavedTensor("query, key, value", "projection", tokens * kept * size)
     out = heads * (latent.key_value + latent.value)
@@ -141,12 +143,6 @@ def full_selection(setup: Setup) -> Iterator[SavedTensor]:
     yield SavedTensor("query, key, value", "projection", (query + 2 * key_value) * wide)
     yield SavedTensor("attention output", "projection", query * wide)
     yield from _core(setup, query, model.head_dim, model.head_dim)
-
-
-def _keeps_operands(setup: Setup) -> bool:
-    """A kernel keeps its operands; plain operators keep casts of them, and a loss of the indexer the operands too."""
-    chooses = setup.model.indexer
-    return setup.fused_selection or (chooses is not None and chooses.trained)
 
 
 def _core(setup: Setup, heads: int, wide: int, value: int) -> Iterator[SavedTensor]:

@@ -105,7 +105,12 @@ def _shaped(text: Any, stated: Mapping[str, Any]) -> Iterator[Attribution]:
         shape = tuple(int(item) for item in match[1].split(","))
         if _scores(shape, stated):
             yield Attribution("A", f"{match[0]} has the sequence twice beside the heads")
-        if _buffer(shape, stated):
+        experts, hidden = stated.get("model.experts") or 0, stated.get("model.hidden")
+        ways = stated.get("parallelism.expert") or 1
+        mine = experts // ways if experts % ways == 0 else experts
+        others = {stated.get("batch.micro_batch"), stated.get("model.heads"), stated.get("batch.global_batch")}
+        widths = {hidden, stated.get("model.expert_ffn")} - {None}
+        if len(shape) == 3 and mine > 1 and shape[0] in ({mine, experts} - others) and widths & set(shape[1:]):
             yield Attribution("E", f"{match[0]} begins with the experts of a rank")
         if _states(shape, stated):
             yield Attribution("M", f"{match[0]} has the state width beside the heads")
@@ -129,15 +134,6 @@ def _part(length: int, stated: Mapping[str, Any]) -> int:
     """Tokens of a sequence on one rank where context parallelism divides it."""
     ways = stated.get("parallelism.context") or 1
     return int(length) // int(ways) if ways > 1 and length % ways == 0 else -1
-
-
-def _buffer(shape: tuple[int, ...], stated: Mapping[str, Any]) -> bool:
-    experts, hidden = stated.get("model.experts") or 0, stated.get("model.hidden")
-    ways = stated.get("parallelism.expert") or 1
-    mine = experts // ways if experts % ways == 0 else experts
-    others = {stated.get("batch.micro_batch"), stated.get("model.heads"), stated.get("batch.global_batch")}
-    widths = {hidden, stated.get("model.expert_ffn")} - {None}
-    return len(shape) == 3 and mine > 1 and shape[0] in ({mine, experts} - others) and bool(widths & set(shape[1:]))
 
 
 def _states(shape: tuple[int, ...], stated: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from receipts.estimate.setup import Architecture, Layer, ParallelLayout, Setup
-from receipts.metrics.flops.geometry import LatentAttention, Mamba3, MatrixRecurrence
+from receipts.metrics.flops.geometry import Mamba3, MatrixRecurrence
 from receipts.receipt.patterns import BlockKind
 
 CONVOLUTION = 4  # taps of Mamba's causal convolution (Dao and Gu 2024, arXiv:2405.21060, `d_conv`)
@@ -72,7 +72,16 @@ def block(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple
 
 def _attention(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
     if model.latent is not None:
-        return _latent(model, model.latent, layout)
+        # Down to the latent vectors on every tensor rank, up to the heads of a rank (Megatron-Core,
+        # transformer/multi_latent_attention.py: `linear_kv_down_proj` is duplicated).
+        latent = model.latent
+        down, up, out = latent.projections(model.hidden, model.heads)
+        return (
+            _replicated("attention norm", model.hidden + latent.query + latent.key_value),
+            Tensor("qkv down", Owner.REPLICATED, down, down, matrix=True),
+            _tensor("qkv up", up, layout.tensor),
+            _tensor("attention out", out, layout.tensor),
+        )
     h, d = model.hidden, model.head_dim
     query, key_value = heads_a_rank(model.heads, model.kv_heads, layout.tensor)
     whole = h * (model.heads + 2 * model.kv_heads) * d
@@ -80,19 +89,6 @@ def _attention(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...
         _replicated("attention norm", h),
         Tensor("qkv", Owner.TENSOR, h * (query + 2 * key_value) * d, whole, matrix=True),
         _tensor("attention out", model.heads * d * h, layout.tensor),
-    )
-
-
-def _latent(model: Architecture, latent: LatentAttention, layout: ParallelLayout) -> tuple[Tensor, ...]:
-    """Down to the latent vectors on every tensor rank, up to the heads of a rank (Megatron-Core,
-    transformer/multi_latent_attention.py: `linear_kv_down_proj` is duplicated).
-    """
-    down, up, out = latent.projections(model.hidden, model.heads)
-    return (
-        _replicated("attention norm", model.hidden + latent.query + latent.key_value),
-        Tensor("qkv down", Owner.REPLICATED, down, down, matrix=True),
-        _tensor("qkv up", up, layout.tensor),
-        _tensor("attention out", out, layout.tensor),
     )
 
 

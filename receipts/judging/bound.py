@@ -74,7 +74,15 @@ def read(text: str, *, share: bool = False) -> Bound:
         if form != "about":
             raise NotABound(f"a tolerance belongs to *about*: {EXAMPLES}")
         half = _tolerance(match["tolerance"], center, of)
-    return _band(form, center, half, of, text)
+    worse = re.search(r"\b(slower|less|lower)\b", text, re.IGNORECASE) is not None
+    # "At least 10 % slower" bounds the ratio from above: 0.90 or below.
+    if form in ("at least", "at most") and worse and of != "value":
+        form = "at most" if form == "at least" else "at least"
+    if form == "at least":
+        return Bound(center, math.inf, of, text)
+    if form == "at most":
+        return Bound(0.0, center, of, text)
+    return Bound(center - half, center + half, of, text)
 
 
 def unit_of(text: str) -> str:
@@ -103,18 +111,6 @@ def difference(text: str) -> str | None:
 
 def _plain(text: str) -> str:
     return _PER_CENT.sub("%", text.translate(_MINUS))
-
-
-def _band(form: str, center: float, half: float, of: Of, text: str) -> Bound:
-    worse = re.search(r"\b(slower|less|lower)\b", text, re.IGNORECASE) is not None
-    # "At least 10 % slower" bounds the ratio from above: 0.90 or below.
-    if form in ("at least", "at most") and worse and of != "value":
-        form = "at most" if form == "at least" else "at least"
-    if form == "at least":
-        return Bound(center, math.inf, of, text)
-    if form == "at most":
-        return Bound(0.0, center, of, text)
-    return Bound(center - half, center + half, of, text)
 
 
 def _within(number: str, tolerance: str | None, text: str) -> Bound:
@@ -150,7 +146,13 @@ def _number(text: str, share: bool) -> tuple[float, float, Of]:
     if unit.startswith("%"):
         return _percentage(printed, sense, signed=bare.strip()[:1] in ("+", "-"), share=share)
     if unit in ("", "x", "×", "times"):
-        return _factor(printed, sense)
+        if printed.value <= 0.0:
+            raise NotABound("a factor is more than zero")
+        of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"
+        if sense in (*_WORSE, *_LESS):
+            low, high = 1.0 / (printed.value + printed.half), 1.0 / max(printed.value - printed.half, 1e-12)
+            return 1.0 / printed.value, (high - low) / 2.0, of
+        return printed.value, printed.half, of
     if sense:
         raise NotABound(f"{text!r}: say by which factor or by how many per cent it is {sense}")
     return printed.value, printed.half, "value"
@@ -167,16 +169,6 @@ def _percentage(printed: PrintedNumber, sense: str, *, signed: bool, share: bool
     if share:
         return value, half, "value"
     raise NotABound(f"{printed.mantissa:g} % of what: write +{printed.mantissa:g} %, or {printed.mantissa:g} % faster")
-
-
-def _factor(printed: PrintedNumber, sense: str) -> tuple[float, float, Of]:
-    if printed.value <= 0.0:
-        raise NotABound("a factor is more than zero")
-    of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"
-    if sense in (*_WORSE, *_LESS):
-        low, high = 1.0 / (printed.value + printed.half), 1.0 / max(printed.value - printed.half, 1e-12)
-        return 1.0 / printed.value, (high - low) / 2.0, of
-    return printed.value, printed.half, of
 
 
 def _tolerance(text: str, center: float, of: Of) -> float:

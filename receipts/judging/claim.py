@@ -71,16 +71,12 @@ def arithmetic_problems(claim: Claim) -> Iterator[str]:
     for name in sorted(given - set(formula.inputs)):
         yield f"inputs: {formula.name} takes no {name}; it takes {', '.join(formula.inputs)}"
     if not missing and given <= set(formula.inputs):
-        yield from _unreadable(claim, formula)
+        try:
+            _arithmetic_value(claim, formula)
+        except ValueError as error:
+            yield f"inputs: {error}"
     if claim.effect is not None:
         yield from _wrong_unit(claim.effect, formula)
-
-
-def _unreadable(claim: Claim, formula: ArithmeticFormula) -> Iterator[str]:
-    try:
-        _arithmetic_value(claim, formula)
-    except ValueError as error:
-        yield f"inputs: {error}"
 
 
 def _wrong_unit(effect: str, formula: ArithmeticFormula) -> Iterator[str]:

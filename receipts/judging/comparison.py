@@ -165,7 +165,11 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
     lane = combined(head_a.lane, head_b.lane)
     context = head_a.receipt.run.context if same_context(head_a.parsed, head_b.parsed) else None
     varied = request.facts.varied.get(context, frozenset()) if request.facts and context else frozenset[str]()
-    diff = _difference(a, b, lane, metric, varied)
+    # The difference of the first launches, each with what its witnesses lend, and what each side leaves open.
+    gaps = [gap for side in (a, b) for gap in gaps_in_configuration(side.cases, side.letter, lane)]
+    gaps += [gap for side in (a, b) for gap in differences_in_manner(side.receipts, side.letter, metric)]
+    check_distinct(*([case.launch for case in side.cases] for side in (a, b)))
+    diff = with_gaps(difference_under(lane, a.cases[0].parsed, b.cases[0].parsed, varied), gaps)
     study = rulebook.studies.get(request.study) if request.study else None
     check_waivers(request.waivers, lane, diff, [case.parsed for case in (*a.cases, *b.cases)])
     uncounted = uncounted_axes(diff, metric, lane, study, head_a.parsed, head_b.parsed)
@@ -196,14 +200,6 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         left_out=request.left_out,
         grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
     )
-
-
-def _difference(a: JudgedSide, b: JudgedSide, lane: Lane, metric: Metric, varied: frozenset[str]) -> Difference:
-    """The difference of the first launches, each with what its witnesses lend, and what each side leaves open."""
-    gaps = [gap for side in (a, b) for gap in gaps_in_configuration(side.cases, side.letter, lane)]
-    gaps += [gap for side in (a, b) for gap in differences_in_manner(side.receipts, side.letter, metric)]
-    check_distinct(*([case.launch for case in side.cases] for side in (a, b)))
-    return with_gaps(difference_under(lane, a.cases[0].parsed, b.cases[0].parsed, varied), gaps)
 
 
 def _witnesses(cases: Iterable[Case]) -> tuple[str, ...]:

@@ -349,11 +349,8 @@ def effect_is_open(findings: Iterable[Finding], metric: Metric, rules: RuleSet) 
 def _shown(group: Sequence[Launch], metric: Metric) -> MetricReading:
     """The number of a side: of its samples, else of what its launches show without being one."""
     samples = [reading for launch in group if (reading := launch.read(metric)).value is not None]
-    return _location(samples or [launch.shown(metric) for launch in group])
-
-
-def _location(readings: Sequence[MetricReading]) -> MetricReading:
-    """The geometric middle of the launches: the median of their values."""
+    # The geometric middle of the launches: the median of their values.
+    readings = samples or [launch.shown(metric) for launch in group]
     values = sorted(item.value for item in readings if item.value is not None)
     if not values:
         return readings[0]

@@ -142,7 +142,9 @@ class Reducer:
         if paths not in trials:
             if len(trials) >= MAX_SINGLE_LEAVES:
                 del trials[next(iter(trials))]
-            trials[paths] = _reduced(parsed, paths)
+            inside = frozenset[str]().union(*map(_above, paths))
+            receipt = _section(parsed.receipt, "", paths, inside)
+            trials[paths] = replace(parsed, receipt=receipt)
         else:
             trials[paths] = trials.pop(paths)  # the newest is the last to go
         return trials[paths]
@@ -152,12 +154,6 @@ class Reducer:
 def _above(path: str) -> frozenset[str]:
     """A path, and those of the sections and rows around it."""
     return frozenset((path, *(path[: place.start()] for place in re.finditer(r"[.\[]", path))))
-
-
-def _reduced(parsed: Parsed, paths: Collection[str]) -> Parsed:
-    inside = frozenset[str]().union(*map(_above, paths))
-    receipt = _section(parsed.receipt, "", paths, inside)
-    return replace(parsed, receipt=receipt)
 
 
 def _section(section: Any, before: str, paths: Collection[str], inside: Collection[str]) -> Any:

@@ -84,7 +84,20 @@ def required(
         return Gate("open", f"not enough to say: the effect is {verdict.effect}, {verdict.standing}")
     headline = verdict.headline
     if margin is not None:
-        return _within(verdict, headline, margin)
+        # Not slower by a margin: by the 90 % interval alone, whose ends are one-sided bounds at 5 %.
+        slowed = _slowed(headline)
+        if slowed is None or verdict.effect == "unproven":
+            return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
+        quickest, slowest = slowed
+        ends = f"{signed_percent(quickest - 1.0, 2)} to {signed_percent(slowest - 1.0, 2)}"
+        bounds = f"B costs {ends} against A on {verdict.metric} (one-sided 95 % bounds; + is slower)"
+        if slowest < 1.0 + margin:
+            return Gate("holds", f"holds: {bounds}, below {margin:.1%}")
+        if quickest > 1.0 + margin:
+            return Gate("fails", f"does not hold: {bounds}, above {margin:.1%}")
+        return Gate(
+            "open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many_within(headline, slowed, margin)}"
+        )
     if verdict.effect in MEETS[requirement]:
         return Gate("holds", f"holds: {verdict.effect} on {verdict.metric}")
     if verdict.effect == "ambiguous" and requirement == "not-slower" and headline and _bounded(headline):
@@ -92,21 +105,6 @@ def required(
     if verdict.effect in PROVEN:
         return Gate("fails", f"does not hold: {verdict.effect} on {verdict.metric}")
     return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
-
-
-def _within(verdict: Comparison, headline: MetricResult | None, margin: float) -> Gate:
-    """Not slower by a margin: by the 90 % interval alone, whose ends are one-sided bounds at 5 %."""
-    slowed = _slowed(headline)
-    if slowed is None or verdict.effect == "unproven":
-        return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
-    quickest, slowest = slowed
-    ends = f"{signed_percent(quickest - 1.0, 2)} to {signed_percent(slowest - 1.0, 2)}"
-    bounds = f"B costs {ends} against A on {verdict.metric} (one-sided 95 % bounds; + is slower)"
-    if slowest < 1.0 + margin:
-        return Gate("holds", f"holds: {bounds}, below {margin:.1%}")
-    if quickest > 1.0 + margin:
-        return Gate("fails", f"does not hold: {bounds}, above {margin:.1%}")
-    return Gate("open", f"not enough to say: {bounds}, across {margin:.1%}{_how_many_within(headline, slowed, margin)}")
 
 
 def _bounded(headline: MetricResult) -> bool:

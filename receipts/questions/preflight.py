@@ -136,6 +136,8 @@ def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> lis
 def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
     """What a stored launch shows of a plan."""
     failure = there.receipt.failure
+    paths = (MICRO_BATCH, SEQUENCE_LENGTH, *(f"features.{name}" for name in lane.nonessential_features))
+    values = [(path, there.stated.get(path), plan.stated.get(path)) for path in paths]
     return PreflightEvidence(
         id=known.id,
         name=known.name,
@@ -153,7 +155,7 @@ def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
         message=failure.message if failure else None,
         blocks=_blocks(there) if failure else None,
         lineage=lineage(there, lane),
-        pressures=tuple(_pressures(there, plan, lane)),
+        pressures=tuple([(path, str(a), str(b)) for path, a, b in values if a != b]),
         unlike=unlike(there, plan, lane),
     )
 
@@ -163,12 +165,6 @@ def _blocks(there: Parsed) -> str | None:
 
     block = attribution(there.stated)
     return str(block) if block is not None else None
-
-
-def _pressures(there: Parsed, here: Parsed, lane: Lane) -> list[tuple[str, str, str]]:
-    paths = (MICRO_BATCH, SEQUENCE_LENGTH, *(f"features.{name}" for name in lane.nonessential_features))
-    values = [(path, there.stated.get(path), here.stated.get(path)) for path in paths]
-    return [(path, str(a), str(b)) for path, a, b in values if a != b]
 
 
 def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estimator) -> PreflightAnswer:

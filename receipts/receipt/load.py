@@ -262,7 +262,16 @@ def documents(words: Iterable[str], stdin: BinaryIO) -> Iterator[Item]:
         elif word.endswith(LINES) and not os.path.isdir(word):
             yield from _of_file(word)
         elif os.path.isdir(word):
-            yield from _of_folder(word)
+            any_read = False
+            for path in document_files(word):
+                any_read = True
+                if path.endswith(LINES):
+                    yield from _of_file(path)
+                else:
+                    yield path
+            if not any_read:
+                what = f"this is a folder without any {', '.join(SINGLE + LINES[:1])} file"
+                yield refusal(word, what, "name the receipt's file, such as run.json, or a folder of them")
         else:
             yield word
 
@@ -332,16 +341,3 @@ def _of_file(path: str) -> Iterator[Item]:
         yield refusal(path, "there is no such file", "check the path")
     except OSError as error:
         yield refusal(path, f"the file cannot be read: {error.strerror}", "check the path and its permissions")
-
-
-def _of_folder(folder: str) -> Iterator[Item]:
-    any_read = False
-    for path in document_files(folder):
-        any_read = True
-        if path.endswith(LINES):
-            yield from _of_file(path)
-        else:
-            yield path
-    if not any_read:
-        what = f"this is a folder without any {', '.join(SINGLE + LINES[:1])} file"
-        yield refusal(folder, what, "name the receipt's file, such as run.json, or a folder of them")

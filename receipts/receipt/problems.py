@@ -182,7 +182,20 @@ def _what(item: Any, value: Any) -> str:
 def _do(item: Any, at: str) -> str:
     kind = item["type"]
     if kind == "extra_forbidden":
-        return _nearest(at)
+        # The key that was meant: one that reads like this path, else one of that name elsewhere.
+        import difflib  # only a refusal needs it, and every start of the program would pay for it
+
+        from receipts.receipt.leaves import leaves
+
+        names = {leaf.path.replace("[]", "").removesuffix(".*") for leaf in leaves()}
+        names |= {name.rsplit(".", 1)[0] for name in names if "." in name}
+        plain = ".".join(part.partition("[")[0] for part in at.split("."))
+        place, _, bare = plain.rpartition(".")
+        beside = sorted(name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == place)
+        close = [f"{place}.{name}".lstrip(".") for name in difflib.get_close_matches(bare, beside, n=1, cutoff=0.75)]
+        close = close or [name for name in sorted(names) if name.rpartition(".")[2] == bare and name != plain][:1]
+        close = close or difflib.get_close_matches(plain, sorted(names), n=1, cutoff=0.85)
+        return f"did you mean {close[0]}?" if close else "leave it out, or put it under notes or features"
     if kind == "missing":
         return "state it; receipts never fill a default"
     if kind == "timezone_aware":
@@ -192,23 +205,6 @@ def _do(item: Any, at: str) -> str:
     if kind == "too_long":
         return "keep the longer list as a file, and name it under evidence"
     return ""
-
-
-def _nearest(at: str) -> str:
-    """The key that was meant: one that reads like this path, else one of that name elsewhere."""
-    import difflib  # only a refusal needs it, and every start of the program would pay for it
-
-    from receipts.receipt.leaves import leaves
-
-    names = {leaf.path.replace("[]", "").removesuffix(".*") for leaf in leaves()}
-    names |= {name.rsplit(".", 1)[0] for name in names if "." in name}
-    plain = ".".join(part.partition("[")[0] for part in at.split("."))
-    place, _, bare = plain.rpartition(".")
-    beside = sorted(name.rpartition(".")[2] for name in names if name.rpartition(".")[0] == place)
-    close = [f"{place}.{name}".lstrip(".") for name in difflib.get_close_matches(bare, beside, n=1, cutoff=0.75)]
-    close = close or [name for name in sorted(names) if name.rpartition(".")[2] == bare and name != plain][:1]
-    close = close or difflib.get_close_matches(plain, sorted(names), n=1, cutoff=0.85)
-    return f"did you mean {close[0]}?" if close else "leave it out, or put it under notes or features"
 
 
 M = TypeVar("M", bound=BaseModel)

@@ -64,7 +64,16 @@ def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     if len(logs) < 2 * FEWEST or min(logs) == max(logs):
         return ()
     logs = _capped(logs)
-    proposed = _proposed(logs)
+    # Places where the level may have stepped, with both ends of the series.
+    import numpy as np
+
+    ruptures: Any = extra("ruptures", "history")
+    count = len(logs)
+    series = np.asarray(logs)
+    sigma = _scatter(logs) or float(np.std(series))
+    scaled = ((series - series.mean()) / sigma).reshape(-1, 1)
+    search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST).fit(scaled)
+    proposed = [0, *(int(place) for place in search.predict(pen=_PENALTY * math.log(count)))]
     result: list[LevelChange] = []
     for run in _monotone(logs, _confirmed(logs, list(proposed))):
         drift = _drift(logs, sorted({*run, *(at for at in proposed if run[0] < at < run[-1])}))
@@ -96,19 +105,6 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
     # are few, and their whole numbers lose nothing.
     effects = np.linalg.lstsq(matrix.T @ matrix, matrix.T @ values, rcond=1e-9)[0]
     return {host: float(effect) for host, effect in zip(numbers, effects, strict=True)}
-
-
-def _proposed(logs: Sequence[float]) -> list[int]:
-    """Places where the level may have stepped, with both ends of the series."""
-    import numpy as np
-
-    ruptures: Any = extra("ruptures", "history")
-    count = len(logs)
-    series = np.asarray(logs)
-    sigma = _scatter(logs) or float(np.std(series))
-    scaled = ((series - series.mean()) / sigma).reshape(-1, 1)
-    search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST).fit(scaled)
-    return [0, *(int(place) for place in search.predict(pen=_PENALTY * math.log(count)))]
 
 
 def _scatter(logs: Sequence[float]) -> float:

@@ -170,25 +170,19 @@ def _checked(file: Path, name: object) -> Copied:
             if table.name in there
         }
         store = schema.own_id(connection)
-        _verify(connection, name)
+        # Every document against its id. SQLite notices a damaged page, and not a flipped bit in a value. Raises
+        # StoreError where one is damaged: a copy of damage is found when the original is gone.
+        query = select(receipts.c.id, documents.c.codec, documents.c.body).join(
+            documents, documents.c.receipt == receipts.c.seq
+        )
+        for row in connection.execution_options(yield_per=AT_ONCE).execute(query):
+            raw = unpack(row.codec, row.body, f"{name}: it was not made: receipt {row.id[:12]}")
+            if sha256(raw).hexdigest() != row.id:
+                what = f"receipt {row.id[:12]} is damaged in the store"
+                raise StoreError(
+                    f"{name}: it was not made, because {what}; restore an earlier backup (see: receipts audit)"
+                )
     return Copied(str(name), store, rows[receipts.name], sum(rows.values()))
-
-
-def _verify(connection: Connection, name: object) -> None:
-    """Every document against its id. SQLite notices a damaged page, and not a flipped bit in a value.
-
-    Raises StoreError where one is damaged: a copy of damage is found when the original is gone.
-    """
-    query = select(receipts.c.id, documents.c.codec, documents.c.body).join(
-        documents, documents.c.receipt == receipts.c.seq
-    )
-    for row in connection.execution_options(yield_per=AT_ONCE).execute(query):
-        raw = unpack(row.codec, row.body, f"{name}: it was not made: receipt {row.id[:12]}")
-        if sha256(raw).hexdigest() != row.id:
-            what = f"receipt {row.id[:12]} is damaged in the store"
-            raise StoreError(
-                f"{name}: it was not made, because {what}; restore an earlier backup (see: receipts audit)"
-            )
 
 
 def restore(file: Path, target: Address, audit: Callable[[Address], object] = lambda _place: None) -> Copied:

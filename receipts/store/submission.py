@@ -310,6 +310,9 @@ def _decide(
     receipt, verdict = next(numbers)
     new.append(_New(item, receipt, verdict, generation, statements))
     world.take(row, actor, generation, replaced, stands=not later)
+    # Receipts of other launches that it says that it replaces: that is for a person to decide.
+    target, launch = item.row["supersedes"], item.row["launch"]
+    others = (other for other in related if other.launch != launch and other.superseded is None)
     return Submitted(
         id=row["id"],
         new=True,
@@ -317,15 +320,8 @@ def _decide(
         status=row["status"],
         superseded=tuple(other.id for other in replaced),
         stands=not later,
-        undecided=_of_others(related, item),
+        undecided=tuple(other.id for other in others if target in (other.id, other.launch)),
     )
-
-
-def _of_others(neighbours: Sequence[RelatedReceipt], item: Prepared) -> tuple[str, ...]:
-    """Receipts of other launches that it says that it replaces: that is for a person to decide."""
-    target, launch = item.row["supersedes"], item.row["launch"]
-    others = (other for other in neighbours if other.launch != launch and other.superseded is None)
-    return tuple(other.id for other in others if target in (other.id, other.launch))
 
 
 def _refuse_anothers(replaced: Sequence[RelatedReceipt], item: Prepared, actor: str) -> None:

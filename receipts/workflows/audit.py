@@ -303,7 +303,29 @@ def audit(
     except StoreError as error:
         faults = [Fault("schema", store.url, *_parts(str(error)))]
     try:
-        return _inspected(store, rulebook, expected, progress, faults)
+        with store.inspect() as inspection:
+            counts = inspection.counts
+            if inspection.store is None:
+                faults.append(Fault("reference", "stores", "the row with the store's own id is gone", RESTORE))
+            step = _counted(progress, counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"])
+            drift, indexed = Drift(), Indexed(inspection)
+            for kept in step(inspection.receipts()):
+                faults += receipt_faults(kept, rulebook, drift, indexed)
+            faults += indexed.faults()
+            for given in step(inspection.verdicts()):
+                faults += verdict_faults(given)
+            faults += dangling_references(inspection)
+            held = list(inspection.seals())
+            faults += seal_faults(inspection, held, expected)
+            edited, notes = drifted_columns(drift, held)
+            faults += edited
+            gaps = list(gap_faults(inspection))
+            if inspection.numbers_skip:
+                notes = (*notes, *(f"{item.where}: {item.found}" for item in gaps))
+            else:
+                faults += gaps
+            heads = [item.seal.root for item in held if not isinstance(item, Unreadable) and item.seal.what == "seals"]
+            return Audit(store.url, counts, inspection.unsealed(), tuple(faults), notes, heads[-1] if heads else None)
     except StoreError as error:
         if not faults:
             raise
@@ -324,38 +346,6 @@ def refuse_changed(store: Store, rulebook: Rulebook, name: str, progress: Callab
             f"{name}: nothing was restored, because it is not as it was written: {wrong[0].where}: {wrong[0].found}"
             f"{more}; list all with: receipts --store {name} audit; and restore an earlier backup"
         )
-
-
-def _inspected(
-    store: Store,
-    rulebook: Rulebook,
-    expected: Sequence[str],
-    progress: Callable[[int, int], None] | None,
-    faults: list[Fault],
-) -> Audit:
-    with store.inspect() as inspection:
-        counts = inspection.counts
-        if inspection.store is None:
-            faults.append(Fault("reference", "stores", "the row with the store's own id is gone", RESTORE))
-        step = _counted(progress, counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"])
-        drift, indexed = Drift(), Indexed(inspection)
-        for kept in step(inspection.receipts()):
-            faults += receipt_faults(kept, rulebook, drift, indexed)
-        faults += indexed.faults()
-        for given in step(inspection.verdicts()):
-            faults += verdict_faults(given)
-        faults += dangling_references(inspection)
-        held = list(inspection.seals())
-        faults += seal_faults(inspection, held, expected)
-        edited, notes = drifted_columns(drift, held)
-        faults += edited
-        gaps = list(gap_faults(inspection))
-        if inspection.numbers_skip:
-            notes = (*notes, *(f"{item.where}: {item.found}" for item in gaps))
-        else:
-            faults += gaps
-        heads = [item.seal.root for item in held if not isinstance(item, Unreadable) and item.seal.what == "seals"]
-        return Audit(store.url, counts, inspection.unsealed(), tuple(faults), notes, heads[-1] if heads else None)
 
 
 def _parts(problem: str) -> tuple[str, str]:

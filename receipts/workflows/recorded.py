@@ -111,7 +111,19 @@ def merge_files(files: Sequence[str]) -> Merged:
     for name in files:
         try:
             part = load_part(name, blamed)
-            _strict(part)
+            # Refuse a part that was changed on the way before it is merged. Raises InputError.
+            tree = dict(part.receipt)
+            memory = tree.get("memory")
+            if isinstance(memory, dict) and isinstance(memory.get("chips"), list):
+                # A part numbers devices where a receipt numbers chips.
+                rows = [
+                    {"chip" if name == "device" else name: value for name, value in row.items()}
+                    for row in memory["chips"]
+                    if isinstance(row, dict)
+                ]
+                tree["memory"] = {**memory, "chips": rows}
+            content = json.dumps(tree) if part.source.endswith(".json") else "".join(document.tree_text(tree))
+            check(content.encode(), part.source)
             given.append(part)
         except UnmergeableParts as error:
             problems += error.lines
@@ -141,19 +153,3 @@ def _read_again(merged: Merged) -> None:
         value = getattr(failure_kind, name)
         if value is not None:
             failure[name] = value
-
-
-def _strict(part: RankPart) -> None:
-    """Refuse a part that was changed on the way before it is merged. Raises InputError."""
-    tree = dict(part.receipt)
-    memory = tree.get("memory")
-    if isinstance(memory, dict) and isinstance(memory.get("chips"), list):
-        # A part numbers devices where a receipt numbers chips.
-        rows = [
-            {"chip" if name == "device" else name: value for name, value in row.items()}
-            for row in memory["chips"]
-            if isinstance(row, dict)
-        ]
-        tree["memory"] = {**memory, "chips": rows}
-    content = json.dumps(tree) if part.source.endswith(".json") else "".join(document.tree_text(tree))
-    check(content.encode(), part.source)

@@ -59,22 +59,6 @@ def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
     """The draft of a row's receipt, with what could not be read and why it cannot stand."""
     draft = RowDraft()
     draft.put("schema_version", VERSION)
-    _identify(draft, row, mapping)
-    for item in mapping.fields:
-        if not draft.has(item.to) and _holds(row, item):
-            _state(draft, row, item)
-    if mapping.notebook.context and (context := filled(mapping.notebook.context, row)) is not None:
-        draft.put("run.context", context)
-    for spread in mapping.spreads:
-        _spread(draft, row, spread)
-    if mapping.memory is not None:
-        _memory(draft, row, mapping.memory)
-    for name, path in mapping.notes.items():
-        _note(draft, name, row.at(path))
-    return draft
-
-
-def _identify(draft: RowDraft, row: TableRow, mapping: Mapping) -> None:
     named = filled(mapping.notebook.launch, row)
     if named is None:
         what = f"the launch's template {mapping.notebook.launch!r} names what the row does not state"
@@ -88,6 +72,18 @@ def _identify(draft: RowDraft, row: TableRow, mapping: Mapping) -> None:
         day = mapping.notebook.undated
     draft.put("run.started", f"{day.isoformat()}T00:00:00Z")
     draft.put("run.started_stated", str(stated) if stated is not None else "undated")
+    for item in mapping.fields:
+        if not draft.has(item.to) and _holds(row, item):
+            _state(draft, row, item)
+    if mapping.notebook.context and (context := filled(mapping.notebook.context, row)) is not None:
+        draft.put("run.context", context)
+    for spread in mapping.spreads:
+        _spread(draft, row, spread)
+    if mapping.memory is not None:
+        _memory(draft, row, mapping.memory)
+    for name, path in mapping.notes.items():
+        _note(draft, name, row.at(path))
+    return draft
 
 
 def _day(text: str) -> date | None:

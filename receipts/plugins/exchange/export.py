@@ -62,20 +62,16 @@ def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
         with files.writable(place):
             staged.mkdir()
             yield staged
-            _put(staged, place)
+            for path in staged.rglob("*"):
+                files.to_disk(path)
+            old = staged.with_suffix(".old")
+            if place.exists():
+                os.replace(place, old)
+            os.replace(staged, place)
+            files.to_disk(place.parent)
+            shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-
-
-def _put(staged: Path, place: Path) -> None:
-    for path in staged.rglob("*"):
-        files.to_disk(path)
-    old = staged.with_suffix(".old")
-    if place.exists():
-        os.replace(place, old)
-    os.replace(staged, place)
-    files.to_disk(place.parent)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _check(place: Path, force: bool) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from receipts.base.errors import InputError, Problem, UsageError, near
 from receipts.base.untrusted_text import LinearPattern
@@ -66,7 +66,10 @@ def prepared(
         tables = groupby(rows, key=lambda row: row.table)
         rows = chain.from_iterable(_turned(list(members), transposed) for _, members in tables)
     for row in chain.from_iterable(_melted(row, melt) for row in rows) if melt is not None else rows:
-        cells = {**place, **row.cells, **_aliased(row.cells, aliases)}
+        # Cells by alias; columns are equal by their letters and digits.
+        columns = {_plain(name): value for name, value in row.cells.items()}
+        known = {alias: [key for key in map(_plain, names) if key in columns] for alias, names in aliases.items()}
+        cells = {**place, **row.cells, **{alias: columns[keys[0]] for alias, keys in known.items() if keys}}
         whole = replace(row, cells=cells)
         if not requires or any(whole.at(name) is not None for name in requires):
             yield whole
@@ -115,13 +118,6 @@ def _melted(row: TableRow, melt: Melt) -> list[TableRow]:
         )
         for name, column in named
     ] or [row]
-
-
-def _aliased(cells: Table[str, Any], aliases: Table[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Cells by alias; columns are equal by their letters and digits."""
-    columns = {_plain(name): value for name, value in cells.items()}
-    known = {alias: [key for key in map(_plain, names) if key in columns] for alias, names in aliases.items()}
-    return {alias: columns[keys[0]] for alias, keys in known.items() if keys}
 
 
 def _plain(name: str) -> str:

@@ -54,15 +54,11 @@ class ParquetWriter:
             for other in ("receipts", "verdicts"):
                 self._close(other)
         if name not in self._open:
-            self._open[name] = self._new(name, partition)
+            file = f"part-{len(self.files[name]):05d}.parquet"
+            place = f"{name}/{partition.folder}/{file}" if partition else f"{name}/{file}"
+            self.files[name].append(place)
+            self._open[name] = _Part(datasets()[name], self._folder / place, partition)
         self._open[name].add(rows)
-
-    def _new(self, name: str, partition: Partition | None) -> _Part:
-        # Numbered through: folders that differ in case alone are one on some disks, and their files must not be.
-        file = f"part-{len(self.files[name]):05d}.parquet"
-        place = f"{name}/{partition.folder}/{file}" if partition else f"{name}/{file}"
-        self.files[name].append(place)
-        return _Part(datasets()[name], self._folder / place, partition)
 
     def _close(self, name: str) -> None:
         part = self._open.pop(name, None)

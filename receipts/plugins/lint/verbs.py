@@ -116,7 +116,18 @@ def command(
     claims = _claims(claim_files)
     checker = Checker(session.rulebook, session.opened, claims)
     results = [result for one in source_files(paths) for result in checker.check(page(one.read(), one.name))]
-    _print(session, results, form)
+    # Print the results. Their lines are clean and may have colors, which an answer of a verb shows escaped.
+    from receipts.plugins.lint import forms
+
+    if form == "sarif":
+        from receipts import __version__
+
+        titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
+        output.as_json(forms.sarif(results, titles, __version__))
+    elif session.as_json or form == "json":
+        output.as_json(forms.as_json(results, dict(sorted(Counter(item.state for item in results).items()))))
+    else:
+        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))
     return exit_code(results, strict=strict, max_warnings=max_warnings)
 
 
@@ -136,18 +147,3 @@ def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnin
     if states["refuted"] or too_many or (strict and warnings):
         return 1
     return 3 if states["stale"] or states["unproven"] else 0
-
-
-def _print(session: Session, results: list[LintResult], form: str) -> None:
-    """Print the results. Their lines are clean and may have colors, which an answer of a verb shows escaped."""
-    from receipts.plugins.lint import forms
-
-    if form == "sarif":
-        from receipts import __version__
-
-        titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
-        output.as_json(forms.sarif(results, titles, __version__))
-    elif session.as_json or form == "json":
-        output.as_json(forms.as_json(results, dict(sorted(Counter(item.state for item in results).items()))))
-    else:
-        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))

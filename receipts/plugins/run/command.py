@@ -147,7 +147,11 @@ def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show:
         heard = time.monotonic()
         while True:
             code = child.poll()
-            if _copy(stream.read(CHUNK), show):
+            words = stream.read(CHUNK)
+            if words and show:
+                sys.stdout.buffer.write(words)
+                sys.stdout.buffer.flush()
+            if words:
                 heard = time.monotonic()
                 continue
             if code is not None:
@@ -175,13 +179,6 @@ def _reason(limits: ChildLimits, silent: float) -> str | None:
     if limits.silence is not None and silent > limits.silence:
         return "silence"
     return limits.stop() if limits.stop is not None else None
-
-
-def _copy(words: bytes, show: bool) -> bool:
-    if words and show:
-        sys.stdout.buffer.write(words)
-        sys.stdout.buffer.flush()
-    return bool(words)
 
 
 @contextmanager

@@ -68,7 +68,16 @@ def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, .
         if value is not None and name not in run:
             run[name] = list(value) if isinstance(value, tuple) else value
     run["lane"] = plan.receipt.run.lane
-    _state_run(run, attempt, words, host)
+    run["launch"] = attempt.launch
+    run.setdefault("kind", "training")
+    run.setdefault("host", host)
+    run.setdefault("command", command_line(words))
+    run["provenance"] = "measured"
+    run.setdefault("started", attempt.started)
+    if attempt.finished is not None:
+        run.setdefault("finished", attempt.finished)
+    if attempt.exit_code is not None:
+        run["exit_code"] = attempt.exit_code
     _state_end(tree, attempt)
     if run.get("outcome") == "oom" and not tree.get("wheels"):
         tree["wheels"] = wheels_of(words)
@@ -115,19 +124,6 @@ def _plain(value: Any) -> Any:
 
 def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _state_run(run: Tree, attempt: Attempt, words: tuple[str, ...], host: str) -> None:
-    run["launch"] = attempt.launch
-    run.setdefault("kind", "training")
-    run.setdefault("host", host)
-    run.setdefault("command", command_line(words))
-    run["provenance"] = "measured"
-    run.setdefault("started", attempt.started)
-    if attempt.finished is not None:
-        run.setdefault("finished", attempt.finished)
-    if attempt.exit_code is not None:
-        run["exit_code"] = attempt.exit_code
 
 
 def _state_end(tree: Tree, attempt: Attempt) -> None:

@@ -142,7 +142,15 @@ class OuterClock:
         now = time.monotonic()
         if now - self._listed > (0.05 if not self.journals else 1.0):
             self._listed = now
-            self._list()
+            for path in sorted(self._folder.glob("*.journal")):
+                if path.name in self._seen or len(self._seen) >= MAX_JOURNALS:
+                    continue
+                self._seen.add(path.name)
+                with suppress(OSError):
+                    # The recorder removes its own name when the receipt is written.
+                    os.link(path, self._kept / path.name)
+                with suppress(OSError):
+                    self.journals.append(FollowedJournal(path))
         after, self._looked = self._looked, look()
         for journal in self.journals:
             with suppress(OSError):
@@ -152,17 +160,6 @@ class OuterClock:
                 return SLOWEST if not self.journals else FASTEST
             self._began = now
         return min(SLOWEST, max(FASTEST, SHARE * (now - self._began)))
-
-    def _list(self) -> None:
-        for path in sorted(self._folder.glob("*.journal")):
-            if path.name in self._seen or len(self._seen) >= MAX_JOURNALS:
-                continue
-            self._seen.add(path.name)
-            with suppress(OSError):
-                # The recorder removes its own name when the receipt is written.
-                os.link(path, self._kept / path.name)
-            with suppress(OSError):
-                self.journals.append(FollowedJournal(path))
 
     def close(self) -> None:
         """Take what ended since the last look, and let go of the files."""

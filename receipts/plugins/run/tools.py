@@ -146,7 +146,22 @@ def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane
         document = read(place, logs)
         if document is not None:
             return document
-    document = _ingested(session, place, attempt, lane)
+    # What the log and the files that the command left in its folder show.
+    from receipts.ingest.assembly import assemble
+    from receipts.ingest.draft import Options
+    from receipts.ingest.files import gather as read_files
+    from receipts.ingest.files import given
+
+    own = ("plan.json", "receipt.json", RECORDED)
+    left = [item for item in sorted(place.iterdir()) if item.name not in own and not _is_ours(item.name)]
+    lanes = session.rulebook.lanes
+    settings = {"run.launch": attempt.launch, "run.started": attempt.started, "run.provenance": "measured"}
+    options = Options(lane.name, None, settings, tuple(lanes.get(name) for name in lanes.names()))
+    with given([str(item) for item in left]) as (items, _passed_by):
+        document = assemble(read_files(items, None), options).tree
+    document.setdefault("run", {})
+    notes = document.get("notes", {})
+    notes.pop("ingest.stated_by_user", None)  # the runner did
     silent = document["run"].get("outcome") in (None, "ok", "unknown", "crash") and attempt.exit_code not in (0, None)
     if silent and launcher.killed_by_kernel:
         document["run"]["outcome"] = "oom"
@@ -186,26 +201,6 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
         tree: dict[str, Any] = json.loads("".join(document.file_text(record)))
     except (ReceiptsError, UsageError):
         return None
-    return tree
-
-
-def _ingested(session: Session, place: Path, attempt: Attempt, lane: Lane) -> dict[str, Any]:
-    """What the log and the files that the command left in its folder show."""
-    from receipts.ingest.assembly import assemble
-    from receipts.ingest.draft import Options
-    from receipts.ingest.files import gather as read_files
-    from receipts.ingest.files import given
-
-    own = ("plan.json", "receipt.json", RECORDED)
-    left = [item for item in sorted(place.iterdir()) if item.name not in own and not _is_ours(item.name)]
-    lanes = session.rulebook.lanes
-    settings = {"run.launch": attempt.launch, "run.started": attempt.started, "run.provenance": "measured"}
-    options = Options(lane.name, None, settings, tuple(lanes.get(name) for name in lanes.names()))
-    with given([str(item) for item in left]) as (items, _passed_by):
-        tree = assemble(read_files(items, None), options).tree
-    tree.setdefault("run", {})
-    notes = tree.get("notes", {})
-    notes.pop("ingest.stated_by_user", None)  # the runner did
     return tree
 
 

@@ -242,17 +242,14 @@ class _Bisection:
         if number in self._failing and number not in self._stored:
             return "fails"
         if number not in self._stored:
-            return "fails" if self._would_fail(number) else "unknown"
+            # Whether nothing can be launched there; the reason is kept.
+            if why := self._lattice.failure(number):
+                self._failing[number] = why
+            return "fails" if why else "unknown"
         effect = self._effect(number)
         if effect.kind == self._direct.kind:
             return "bad"
         return "good" if effect.kind in ("faster", "slower", "equivalent") else "unknown"
-
-    def _would_fail(self, number: int) -> bool:
-        """Whether nothing can be launched there; the reason is kept."""
-        if why := self._lattice.failure(number):
-            self._failing[number] = why
-        return bool(why)
 
     def _effect(self, number: int) -> Effect:
         """The effect of a configuration against the good side as `compare` gives it, however many axes moved."""
@@ -270,6 +267,8 @@ class _Bisection:
             launches = self._launches(waiting)
         elif again is not None:
             launches = self._launches(self._lattice.full)
+        # The commits of both sides, where both state one and they differ.
+        ends: list[Any] = [end.parsed.stated.get("code.commit") for end in (self._judge.a, self._judge.b)]
         return Bisected(
             axes=self._lattice.axes,
             metric=self._metric.name,
@@ -280,7 +279,7 @@ class _Bisection:
             avoided=tuple((self._lattice.label(number), why) for number, why in self._failing.items()),
             plan=plan,
             launches=launches,
-            commits=self._commits(),
+            commits=(str(ends[0]), str(ends[1])) if None not in ends and ends[0] != ends[1] else None,
         )
 
     def _launches(self, number: int) -> int:
@@ -295,8 +294,3 @@ class _Bisection:
         effect = self._effect(number) if known else None
         name = self._stored[number].name if known else self._lattice.label(number)
         return WalkStep(self._lattice.moved(number), self._outcome(number), effect, name)
-
-    def _commits(self) -> tuple[str, str] | None:
-        """The commits of both sides, where both state one and they differ."""
-        ends: list[Any] = [end.parsed.stated.get("code.commit") for end in (self._judge.a, self._judge.b)]
-        return (str(ends[0]), str(ends[1])) if None not in ends and ends[0] != ends[1] else None

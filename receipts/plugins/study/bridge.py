@@ -117,12 +117,6 @@ def bridge(
     At most ``most`` hops are judged; ``progress`` gets how many were. Raises NotFound for a metric that does not
     exist, UsageError for receipts of two lanes or kinds.
     """
-    _one_lane(a, b)
-    judge = Judge(store, rulebook, a, b, metrics.get(metric))
-    return BridgeBuilder(store, rulebook, judge, metric, most, progress).build()
-
-
-def _one_lane(a: Parsed, b: Parsed) -> None:
     left, right = a.receipt.run, b.receipt.run
     if left.lane != right.lane:
         raise UsageError(
@@ -132,6 +126,8 @@ def _one_lane(a: Parsed, b: Parsed) -> None:
         raise UsageError(f"A is {left.kind}, B is {right.kind}: a chain holds launches of one kind")
     if left.launch == right.launch:
         raise UsageError(f"A and B are one launch, {left.launch}; name two")
+    judge = Judge(store, rulebook, a, b, metrics.get(metric))
+    return BridgeBuilder(store, rulebook, judge, metric, most, progress).build()
 
 
 class BridgeBuilder:

@@ -180,11 +180,9 @@ class Judge:
         """The point of a receipt. Launches of the others are none of it; ``named``: it represents the point itself."""
         own = (parsed.id,) if named else ()
         pool = self._comparisons.pool([parsed], others)
-        return self._of(pool, self._comparisons.samples(pool, self._metric.name, own), own)
-
-    def _of(self, pool: Sequence[Parsed], group: Sequence[Parsed], named: tuple[str, ...]) -> BridgePoint:
+        group = self._comparisons.samples(pool, self._metric.name, own)
         point_values = values([Launch(item, self.lane) for item in group], self._metric)
-        return BridgePoint(configuration(group[0], self.lane), group[0], tuple(group), point_values, tuple(pool), named)
+        return BridgePoint(configuration(group[0], self.lane), group[0], tuple(group), point_values, tuple(pool), own)
 
     def stored(self, receipt_id: str) -> BridgePoint:
         """The point of a stored receipt between the two ends."""

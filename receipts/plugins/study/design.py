@@ -66,8 +66,9 @@ def design(
     arms = tuple(_arm(store, rulebook, item, metric) for item in kept if item.name in used)
     looks = plan_looks(size, value, df, ALPHA / len(contrasts), power)
     created = datetime.now(UTC).isoformat(timespec="seconds")
+    text = "\0".join([created, metric, *(arm.name for arm in arms), *(name for arm in arms for name in arm.receipts)])
     experiment = Experiment(
-        id=_id(created, arms, metric),
+        id=f"experiment-{hashlib.sha256(text.encode()).hexdigest()[:8]}",
         lane=head.receipt.run.lane,
         metric=metric,
         effect=size,
@@ -83,11 +84,6 @@ def design(
         created=created,
     )
     return _written(experiment, {item.name: item for item in kept}, lane)
-
-
-def _id(created: str, arms: Sequence[Arm], metric: str) -> str:
-    text = "\0".join([created, metric, *(arm.name for arm in arms), *(name for arm in arms for name in arm.receipts)])
-    return f"experiment-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def _sigma(

@@ -214,46 +214,40 @@ def collect_with_basis(
     store has.
     """
     with store.one_state():
-        return _collected(store, rulebook, week, as_of, lanes)
-
-
-def _collected(
-    store: Store, rulebook: Rulebook, week: Week | TimeRange, as_of: datetime, lanes: Sequence[str]
-) -> tuple[WeekData, Basis]:
-    reader = ReportReader(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
-    _check_lanes(lanes, rulebook, reader)
-    rows = reader.rows
-    items = reader.items(row for row in rows if row.stands)
-    best = frontiers(reader)
-    links = Links(reader, [item for item in items if eligible(item.entry)])
-    paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
-    names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
-    weeks = tuple(_lane(_LaneSources(reader, rows, items, best, links, paired), name) for name in names)
-    tightest = headroom(reader, items, MAX_CHIPS)
-    end = min(as_of + timedelta(microseconds=1), week.until)
-    gathered = gather(reader, (week.since, end), lanes, weeks, items)
-    data = WeekData(
-        schema_version=SCHEMA,
-        week=str(week),
-        since=week.since,
-        until=week.until,
-        as_of=as_of,
-        store=store.id,
-        rules=rulebook.rules.digest,
-        judge=VERSION,
-        only_lanes=tuple(lanes),
-        counts=_counts(rows, items),
-        compared=paired.compared,
-        adjusted=paired.adjusted,
-        lanes=weeks,
-        headroom=tightest,
-        receipts=(),
-        judged=0,
-        last_week=None if rows else _last_week(reader),
-        sections=gathered,
-        drawn=drawn(reader, weeks, tightest, end),
-    )
-    return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
+        reader = ReportReader(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
+        _check_lanes(lanes, rulebook, reader)
+        rows = reader.rows
+        items = reader.items(row for row in rows if row.stands)
+        best = frontiers(reader)
+        links = Links(reader, [item for item in items if eligible(item.entry)])
+        paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
+        names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
+        weeks = tuple(_lane(_LaneSources(reader, rows, items, best, links, paired), name) for name in names)
+        tightest = headroom(reader, items, MAX_CHIPS)
+        end = min(as_of + timedelta(microseconds=1), week.until)
+        gathered = gather(reader, (week.since, end), lanes, weeks, items)
+        data = WeekData(
+            schema_version=SCHEMA,
+            week=str(week),
+            since=week.since,
+            until=week.until,
+            as_of=as_of,
+            store=store.id,
+            rules=rulebook.rules.digest,
+            judge=VERSION,
+            only_lanes=tuple(lanes),
+            counts=_counts(rows, items),
+            compared=paired.compared,
+            adjusted=paired.adjusted,
+            lanes=weeks,
+            headroom=tightest,
+            receipts=(),
+            judged=0,
+            last_week=None if rows else _last_week(reader),
+            sections=gathered,
+            drawn=drawn(reader, weeks, tightest, end),
+        )
+        return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
 
 
 def _looked(reader: ReportReader) -> Iterator[Looked]:

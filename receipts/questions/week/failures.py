@@ -288,18 +288,15 @@ def failures(items: Iterable[Item]) -> Failures:
     failed = [item for item in items if item.entry.outcome in FAILED]
     groups: dict[tuple[object, ...], list[Item]] = defaultdict(list)
     for place, item in enumerate(failed):
-        groups[_cause(item, read=place < MAX_READ)].append(item)
+        # What makes failures one: memory runs out at a shape, whatever asked for it last; all else by its message.
+        read = place < MAX_READ
+        row = item.entry
+        shape = (row.accelerator, row.chips, row.sequence_length, row.micro_batch)
+        text = _text(item) if read and row.outcome != "oom" else ""
+        groups[(row.lane, row.outcome, text, *(() if text else shape))].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), *_on_the_ladder(one[0])))
     causes = Cut(tuple(_failure(items) for _, items in ordered[:MAX_CAUSES]), max(0, len(ordered) - MAX_CAUSES))
     return Failures(len(failed), causes, cost(item.entry for item in failed))
-
-
-def _cause(item: Item, *, read: bool) -> tuple[object, ...]:
-    """What makes failures one: memory runs out at a shape, whatever asked for it last; all else by its message."""
-    row = item.entry
-    shape = (row.accelerator, row.chips, row.sequence_length, row.micro_batch)
-    text = _text(item) if read and row.outcome != "oom" else ""
-    return (row.lane, row.outcome, text, *(() if text else shape))
 
 
 def _on_the_ladder(cause: tuple[object, ...]) -> tuple[object, ...]:

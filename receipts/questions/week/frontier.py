@@ -146,7 +146,16 @@ class _Leading:
     def _lead(self, shape: Shape, candidates: Mapping[int, Sequence[Entry]]) -> None:
         lane = str(shape[0])
         groups = {number: kept for number, held in candidates.items() if (kept := self._may_lead(lane, held))}
-        for number, why in _features_lost(self._reader, lane, groups).items():
+        # Configurations of one shape without a feature that their lane requires and that another of them has.
+        reader = self._reader
+        lost: dict[int, str] = {}
+        for path in reader.lane(lane).required_leaves if len(groups) > 1 else ():
+            launches = {number: reader.launch(rows[0]) for number, rows in groups.items()}
+            values = {number: value_at(one.parsed, one.settings.effective, path) for number, one in launches.items()}
+            if any(value is not None and not is_off(value) for value in values.values()):
+                off = (number for number, value in values.items() if value is not None and is_off(value))
+                lost |= dict.fromkeys(off, f"without {path}, which the lane requires")
+        for number, why in lost.items():
             self.left_out[lane][why] += len(groups.pop(number))
         ordered = sorted(groups, key=lambda number: (rank_of(level_of(groups[number])), number))
         leaders: list[Leader] = []
@@ -167,18 +176,6 @@ class _Leading:
         if dropped := len({row.launch for row in rows} - kept.keys()):
             self.left_out[lane]["decided drop"] += dropped
         return list(kept.values())
-
-
-def _features_lost(reader: ReportReader, lane: str, groups: Mapping[int, Sequence[Entry]]) -> dict[int, str]:
-    """Configurations of one shape without a feature that their lane requires and that another of them has."""
-    lost: dict[int, str] = {}
-    for path in reader.lane(lane).required_leaves if len(groups) > 1 else ():
-        launches = {number: reader.launch(rows[0]) for number, rows in groups.items()}
-        values = {number: value_at(one.parsed, one.settings.effective, path) for number, one in launches.items()}
-        if any(value is not None and not is_off(value) for value in values.values()):
-            off = (number for number, value in values.items() if value is not None and is_off(value))
-            lost |= dict.fromkeys(off, f"without {path}, which the lane requires")
-    return lost
 
 
 def _leader(reader: ReportReader, number: int, rows: Sequence[Entry]) -> Leader | None:

@@ -16,7 +16,7 @@ from receipts.base.text import plain
 from receipts.judging.findings import refusals as rejecting
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.verdict import Comparison, Finding, Level, Question, decide
+from receipts.judging.verdict import Comparison, Level, Question, decide
 from receipts.questions.next_command import of_pair
 from receipts.questions.week.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
 from receipts.questions.week.links import ComparedPair, LaunchGroup, Links
@@ -157,16 +157,13 @@ def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
     for item in findings:
         # Of a side's launches the first that a rule spoils represents all that it spoils.
         key = f"{item.code} {item.subject} {item.found.partition(':')[0]}" if item.code in quoting else item.code
-        reasons.setdefault(key, _reason(item, placed=item.code in quoting and item.found[-1:].isdigit()))
+        placed = item.code in quoting and item.found[-1:].isdigit()
+        side = {"a": "A", "b": "B"}.get(item.subject, "")
+        text = f"{item.at} {item.found}" if item.unjudged else item.found
+        # A bare number says nothing without the leaf that it is at.
+        where = f" ({item.at})" if placed else ""
+        reasons.setdefault(key, Reason(item.code, item.name, side, f"{text}{where}", item.do))
     return list(reasons.values())
-
-
-def _reason(item: Finding, *, placed: bool) -> Reason:
-    side = {"a": "A", "b": "B"}.get(item.subject, "")
-    text = f"{item.at} {item.found}" if item.unjudged else item.found
-    # A bare number says nothing without the leaf that it is at.
-    where = f" ({item.at})" if placed else ""
-    return Reason(item.code, item.name, side, f"{text}{where}", item.do)
 
 
 def waiting(judged: Iterable[JudgedPair]) -> tuple[AwaitedRule, ...]:

@@ -297,7 +297,10 @@ def survival(reader: ReportReader, lanes: Iterable[LaneWeek], judged: JudgedClai
                 continue
             gain = _gain(reader, pair, lane, retests, beside=beside)
             if gain is not None and not any(_same(gain, other) for other in gains):
-                gains.append(_claimed(gain, judged))
+                # The gain with the first claim that is on its launches.
+                ids = {ref.id for ref in gain.local.b}
+                named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
+                gains.append(replace(gain, claim=next(named, None)))
     waiting = [item for item in judged.claims if item.waits and item.replaced is None]
     return Survival(
         vanished=tuple(item for item in gains if item.fate == "vanished"),
@@ -314,13 +317,6 @@ def _same(one: Gain, other: Gain) -> bool:
         {ref.id for trial in (item.local, item.there) if trial is not None for ref in trial.b} for item in (one, other)
     ]
     return one.lane == other.lane and one.moved == other.moved and bool(ids[0] & ids[1])
-
-
-def _claimed(gain: Gain, judged: JudgedClaims) -> Gain:
-    """The gain with the first claim that is on its launches."""
-    ids = {ref.id for ref in gain.local.b}
-    named = (item.id for item in judged.claims if ids & set(judged.verdicts[item.id].candidate))
-    return replace(gain, claim=next(named, None))
 
 
 def _is_local(reader: ReportReader, pair: JudgedPair, lane: Lane) -> bool | None:

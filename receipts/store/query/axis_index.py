@@ -236,22 +236,27 @@ def mixtures(
     """
     ordered = sorted(differing)
     if beyond:
-        between = _detours(connection, a, b, ordered)
+        # At most `MAX_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes.
+        mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
+        like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MAX_DETOURS))
+        known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
+        between = {number: item for number, item in _read(connection, like).items() if item.whole not in known}
     elif len(ordered) <= MAX_AT_ONCE:
         between = _held(connection, a, b, (one for one in _subsets(ordered) if 0 < len(one) < len(ordered)))
     else:
-        between = _layered(connection, a, b, ordered)
+        # From both ends at once, one axis further each time, over what is stored.
+        every, between = frozenset(ordered), dict[int, Configuration]()
+        seen: set[frozenset[str]] = {frozenset(), every}
+        layers = {True: {frozenset[str]()}, False: {every}}
+        while any(layers.values()) and len(seen) < MAX_MIXTURES:
+            for forward, layer in layers.items():
+                further = {item for one in layer for item in _further(a, one, every, forward=forward)} - seen
+                seen |= further
+                held = _held(connection, a, b, further)
+                between |= held
+                wholes = {item.whole for item in held.values()}
+                layers[forward] = {one for one in further if a.mixed(b, one).whole in wholes} if held else set()
     return _launched(connection, between, kind)
-
-
-def _detours(
-    connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
-) -> dict[int, Configuration]:
-    """At most `MAX_VALUES` for each mixture and axis, the newest. Asks 2^k · k/2 times for k axes."""
-    mixed = {(axis, one): a.mixed(b, one) for axis in ordered for one in _subsets(ordered) if axis not in one}
-    like = dict(sharing(connection, [(item, axis) for (axis, _), item in mixed.items()], MAX_DETOURS))
-    known = {item.whole for item in mixed.values()} | {a.whole, b.whole}
-    return {number: item for number, item in _read(connection, like).items() if item.whole not in known}
 
 
 def _subsets(ordered: Sequence[str]) -> Iterator[frozenset[str]]:
@@ -272,24 +277,6 @@ def _held(
             item = a.mixed(b, one)
             if item.whole == bytes(whole):
                 configurations[seq] = item
-    return configurations
-
-
-def _layered(
-    connection: Connection, a: Configuration, b: Configuration, ordered: Sequence[str]
-) -> dict[int, Configuration]:
-    """From both ends at once, one axis further each time, over what is stored."""
-    every, configurations = frozenset(ordered), dict[int, Configuration]()
-    seen: set[frozenset[str]] = {frozenset(), every}
-    layers = {True: {frozenset[str]()}, False: {every}}
-    while any(layers.values()) and len(seen) < MAX_MIXTURES:
-        for forward, layer in layers.items():
-            further = {item for one in layer for item in _further(a, one, every, forward=forward)} - seen
-            seen |= further
-            held = _held(connection, a, b, further)
-            configurations |= held
-            wholes = {item.whole for item in held.values()}
-            layers[forward] = {one for one in further if a.mixed(b, one).whole in wholes} if held else set()
     return configurations
 
 

@@ -260,14 +260,6 @@ def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tu
     return superseded
 
 
-def _launches_of(shape: Any) -> ScalarSelect[int]:
-    """How many launches had a shape, up to a limit."""
-    twin = receipts.alias("twin")
-    alike = select(literal(1)).where(*(twin.c[name] == shape.c[name] for name in SIZE), *counted(twin))
-    few = alike.limit(MAX_COUNTED).correlate(shape).subquery()
-    return select(func.count()).select_from(few).scalar_subquery()
-
-
 def _first_shape(row: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[Any]:
     """A launch of the first shape of a kind that meets these conditions, in the index's order."""
     bounds = [row.c[name] for name in SIZE]
@@ -289,9 +281,13 @@ def _every_shape() -> Select[Any]:
     further = tuple_(*(following.c[name] for name in SIZE)) >= bounds
     step = select(_first_shape(following, further)).select_from(walk.join(here, here.c.seq == walk.c.launch))
     walk = walk.union_all(step)
-    return select(*(here.c[name] for name in SIZE), _launches_of(here)).select_from(
-        walk.join(here, here.c.seq == walk.c.launch)
-    )
+    # How many launches had a shape, up to a limit.
+    twin = receipts.alias("twin")
+    alike = select(literal(1)).where(*(twin.c[name] == here.c[name] for name in SIZE), *counted(twin))
+    few = alike.limit(MAX_COUNTED).correlate(here).subquery()
+    return select(
+        *(here.c[name] for name in SIZE), select(func.count()).select_from(few).scalar_subquery()
+    ).select_from(walk.join(here, here.c.seq == walk.c.launch))
 
 
 _SHAPES: Final = SqlStatement(_every_shape())

@@ -37,7 +37,12 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
         return _labelled(connection, text, text.removeprefix("label="))
     by_name = _called(connection, receipts.c.label == text) or _called(connection, receipts.c.launch == text)
     if conditions and not by_name:
-        return _meeting(connection, text, conditions)
+        # Receipts that meet every condition, as `list` finds them: those that stand, or all where none does.
+        wanted = tuple(map(condition, conditions))
+        for superseded in (False, True):
+            if ids := [item.id for item in find(connection, Filters(wanted, superseded))]:
+                return ids
+        raise NotFound(f"no receipt meets {text!r}; see: receipts list {' '.join(map(repr, conditions))}")
     by_id = _by_id(connection, text.lower()) if _HEX.match(text.lower()) else []
     if by_id and by_name and by_id != by_name:
         raise NotFound(
@@ -124,15 +129,6 @@ def _conditions(text: str) -> list[str]:
         else:
             return []
     return conditions if len(conditions) > 1 or not text.startswith("label=") else []
-
-
-def _meeting(connection: Connection, text: str, conditions: Sequence[str]) -> list[str]:
-    """Receipts that meet every condition, as `list` finds them: those that stand, or all where none does."""
-    wanted = tuple(map(condition, conditions))
-    for superseded in (False, True):
-        if ids := [item.id for item in find(connection, Filters(wanted, superseded))]:
-            return ids
-    raise NotFound(f"no receipt meets {text!r}; see: receipts list {' '.join(map(repr, conditions))}")
 
 
 def _called(
