@@ -14,9 +14,10 @@ import uvicorn
 from limits import parse
 
 from receipts.base.errors import ReceiptsError, UsageError
+from receipts.base.plugins import service
 from receipts.plugins.serve.app import application
 from receipts.plugins.serve.guard import LOCAL, AccessLog, Limits
-from receipts.plugins.serve.notices import targets
+from receipts.plugins.serve.notices import SERVE
 from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.server import Server, Settings
 from receipts.plugins.serve.workers import Workers
@@ -111,7 +112,8 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
         parse(options.rate)
     except ValueError:
         raise UsageError(f"--rate {options.rate}: write how many a second, minute or hour: 1000/second") from None
-    to = targets(options.webhooks, options.notify)
+    named = options.webhooks or options.notify
+    to = service("notices", SERVE).targets(options.webhooks, options.notify) if named else ()
     opened = open_store(url, create=True)
     try:
         from receipts.store.tokens import Tokens

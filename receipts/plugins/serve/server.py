@@ -24,8 +24,9 @@ from receipts import __version__
 from receipts.api.lists import frontier_and_courses
 from receipts.api.store import Store
 from receipts.base.environment import Actor
+from receipts.base.plugins import services
 from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
-from receipts.plugins.serve.notices import Notices, Target
+from receipts.plugins.serve.notices import Notices
 from receipts.plugins.serve.workers import Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
@@ -167,10 +168,10 @@ class Metrics:
         with self._lock:
             self._denied[status] += 1
 
-    def text(self, gauges: Mapping[str, int], build: Mapping[str, str]) -> str:
-        """Everything, with what is so now, by its name, and what runs."""
+    def text(self, gauges: Mapping[str, int], build: Mapping[str, str], others: Sequence[str]) -> str:
+        """Everything, with what is so now, by its name, what runs, and the lines of others."""
         with self._lock:
-            return "\n".join([*self._lines(), *_gauges(gauges, build), "# EOF", ""])
+            return "\n".join([*self._lines(), *_gauges(gauges, build), *others, "# EOF", ""])
 
     def _lines(self) -> Iterator[str]:
         yield "# TYPE receipts_requests counter"
@@ -226,7 +227,7 @@ class Settings:
 class Server:
     """The state of a running server. Every method may be called from any thread."""
 
-    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings, to: Sequence[Target] = ()) -> None:
+    def __init__(self, opened: Opened, rulebook: Rulebook, settings: Settings, to: Sequence[Any] = ()) -> None:
         self.opened = opened
         self.rulebook = rulebook
         self.settings = settings
@@ -318,7 +319,12 @@ class Server:
             "rules": self.rulebook.rules.digest[:12],
             "python": platform.python_version(),
         }
-        return self.metrics.text(gauges, build)
+        return self.metrics.text(gauges, build, self._cache.get("gauges", int(monotonic() // FRESH), self._gauges))
+
+    def _gauges(self) -> list[str]:
+        """What plugins measure of the store, as lines of OpenMetrics."""
+        store = self.store().opened
+        return [line for module in services("gauges") for line in module.gauges(store, self.rulebook)]
 
     def admit(self, caller: str) -> None:
         """Count a request of a caller. Raises Busy beyond the rate."""

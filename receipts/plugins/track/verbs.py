@@ -5,6 +5,7 @@ An incident opens where a line became slower, and closes where it recovered.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,24 @@ from receipts.cli.session import Answer, Session, group, verb
 from receipts.plugins.track.questions import incidents
 
 if TYPE_CHECKING:
-    pass
+    from receipts.plugins.track.watch import Notice
+
+
+def outbox(session: Session) -> Callable[[Iterable[Notice]], None]:
+    """What sends notices to the targets of the ``receipts.toml``, and what earlier calls kept for them."""
+    from receipts.base.plugins import service
+
+    config = session.config
+    if not (config.webhooks or config.notify):
+        return lambda _notices: None
+    asked = service("notices", "webhooks and notify")
+    box = asked.Outbox(asked.targets(config.webhooks, config.notify), session.target)
+
+    def send(notices: Iterable[Notice]) -> None:
+        box.retry()
+        box.send(notices)
+
+    return send
 
 
 @verb("watch")
@@ -27,6 +45,8 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True)
 def watch_command(session: Session, since: str, lane: str | None, metric: str, owner: str | None, form: str) -> Answer:
     """Look at every line with new launches; open an incident where one stepped for the worse.
+
+    What opens, gets worse or closes is sent to the webhooks and notify targets of the receipts.toml.
 
     Examples:
       receipts watch
@@ -43,10 +63,12 @@ def watch_command(session: Session, since: str, lane: str | None, metric: str, o
     from receipts.publish.markdown import markdown
 
     extra("ruptures", "history")
+    send = outbox(session)
     if lane is not None:
         session.rulebook.lanes.get(lane)
     begin = moment("--since", since)
     seen = watch(session.store, session.rulebook, begin, metric=metric, lane=lane, owner=owner)
+    send(seen.notices)
     groups = {"opened": seen.opened, "closed": seen.closed, "open": seen.still_open}
     data = {name: [item._asdict() for item in events] for name, events in groups.items()}  # type: ignore[attr-defined]
     shown = watched(seen)
@@ -84,5 +106,7 @@ def incident_close(session: Session, incident: str, reason: str) -> Answer:
     """
     from receipts.plugins.track import watch
 
-    closed = watch.close(session.store, incident, reason)
+    send = outbox(session)
+    closed, notice = watch.close(session.store, incident, reason)
+    send([notice])
     return Answer(closed._asdict(), f"closed {closed.id}: {reason}")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts import metrics
 from receipts.base.units import signed_percent
 from receipts.plugins.track.line import History, LineChange, history
+from receipts.store.decisions import Incident, IncidentEvent
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.decisions import Incident, IncidentEvent
 
 FEWEST_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
 NEAR: Final = 2  # launches by which a later run of watch may place the same change elsewhere
@@ -34,6 +35,42 @@ class Watched:
     closed: tuple[IncidentEvent, ...]
     still_open: tuple[Incident, ...]
     listed: tuple[tuple[History, LineChange], ...]
+
+    @property
+    def notices(self) -> Iterator[Notice]:
+        """What happened, in the order in which it did. An incident of a line that has one already makes it *worse*."""
+        is_open = Counter([*map(_thread, self.still_open), *map(_thread, self.closed)])
+        for event in (*self.opened, *self.closed):
+            thread = _thread(event)
+            was_open = is_open[thread] > 0
+            is_open[thread] += 1 if event.event == "opened" else -1
+            yield notice("worse" if event.event == "opened" and was_open else event.event, event, is_open[thread])
+
+
+class Notice(NamedTuple):
+    """A notice of an incident: its type, a sentence, and its data.
+
+    ``thread`` of the data names the line, so that all of it stands in one place; ``open`` counts its open incidents.
+    """
+
+    type: str
+    text: str
+    data: dict[str, Any]
+
+
+def notice(what: str, item: Incident | IncidentEvent, is_open: int, reason: str | None = None) -> Notice:
+    """A notice of an incident: *opened*, *worse* or *closed*; ``reason`` is that of the event, where it has another."""
+    why = reason if reason is not None else item.reason if isinstance(item, IncidentEvent) else item.why
+    name = item.incident if isinstance(item, IncidentEvent) else item.id
+    data = {**item.body, "incident": name, "line": item.line, "kind": item.kind, "metric": item.metric}
+    about = f" ({item.metric} from {item.body['name']} on)" if what == "closed" else ""
+    text = f"{item.body['lane']}: {why}{about}"
+    data |= {"reason": why, "owner": item.owner, "thread": _thread(item), "open": is_open}
+    return Notice(f"incident.{what}", text, data)
+
+
+def _thread(item: Incident | IncidentEvent) -> str:
+    return f"line {item.line} {item.kind} {item.metric}"
 
 
 def watch(
@@ -77,7 +114,7 @@ def watch(
     return Watched(len(chosen), tuple(opened), tuple(closed), tuple(still), tuple(listed))
 
 
-def close(store: Store, name: str, reason: str) -> Incident:
+def close(store: Store, name: str, reason: str) -> tuple[Incident, Notice]:
     """Close an incident by its id or the start of it. Raises NotFound, UsageError."""
     from receipts.base.errors import NotFound, UsageError
 
@@ -89,12 +126,12 @@ def close(store: Store, name: str, reason: str) -> Incident:
     if every[0].closed is not None:
         raise UsageError(f"incident {every[0].id} is closed already: {every[0].closed_why}")
     store.published.record_incidents([_closing(every[0], reason)])
-    return every[0]
+    others = [item for item in store.published.incidents([every[0].line]) if item.closed is None]
+    is_open = sum(_thread(item) == _thread(every[0]) for item in others)
+    return every[0], notice("closed", every[0], is_open, reason)
 
 
 def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
-    from receipts.store.decisions import IncidentEvent
-
     place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
     name = hashlib.sha256(place.encode()).hexdigest()[:12]
     suspects = ", ".join(item.moved) or "no axis that the receipts state"
@@ -103,9 +140,7 @@ def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
 
 
 def _closing(item: Incident, reason: str) -> IncidentEvent:
-    from receipts.store.decisions import IncidentEvent
-
-    return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, {}, reason, item.owner)
+    return IncidentEvent(item.id, "closed", item.line, item.kind, item.metric, item.body, reason, item.owner)
 
 
 def as_data(seen: History, item: LineChange) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from starlette.testclient import TestClient
 import report_store
 from receipts.base.environment import read_config
 from receipts.base.errors import UsageError
-from receipts.plugins.serve import notices
-from receipts.plugins.serve.notices import Notice, Standing, changes, targets
+from receipts.plugins.reach import notices
+from receipts.plugins.reach.notices import Notice, targets
+from receipts.plugins.serve import notices as looking
+from receipts.plugins.serve.notices import Standing, changes
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
 
@@ -58,7 +60,7 @@ class Received:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pauses."""
     monkeypatch.setenv(notices.VARIABLE, SECRET)
-    monkeypatch.setattr(notices, "GATHER", 0.0)
+    monkeypatch.setattr(looking, "GATHER", 0.0)
     monkeypatch.setattr(notices, "PAUSES", (0.0, 0.0, 0.0))
 
 
