@@ -17,7 +17,7 @@ The kernel is a tower of rooms. A room imports the rooms below its line, and no 
 
 Around it are rings, which the kernel finds and does not import. Each of their folders can be deleted:
 
-    plugins              a folder a capability: serve, trust, exchange, study, track, reach, lint, run, aot; import any room
+    plugins              a folder a capability: serve, trust, exchange, study, track, reach, lint, run, aot; import all
     readers              a folder a producer of logs and profiles; import `ingest` and what is below
     emit                 the recorder, which runs inside training jobs on the standard library alone
 
