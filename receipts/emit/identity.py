@@ -106,8 +106,7 @@ def _shared_words(variables: Mapping[str, str], where: ProcessRank) -> tuple[str
         # A run id that is the job's is that of every attempt of the job.
         again = variables.get("SLURM_RESTART_COUNT") or variables.get("JOBSET_RESTART_ATTEMPT") or ""
         return ("torchelastic", run, restart, master, again, _parent() if one_host else "")
-    numbered = places.host_of(variables)
-    if where.world == 1 and (numbered is None or numbered[2] == 1):
+    if where.world == 1 and not places.among_several(variables):
         return ()
     attempt = places.attempt_of(variables)
     if attempt:

@@ -108,6 +108,12 @@ def host_of(variables: Mapping[str, str]) -> tuple[str, int, int] | None:
     return None
 
 
+def among_several(variables: Mapping[str, str]) -> bool:
+    """Whether this process is one of several that one launcher or scheduler started."""
+    numbered, ranked = host_of(variables), rank_of(variables)
+    return (ranked is not None and ranked[2] > 1) or (numbered is not None and numbered[2] > 1)
+
+
 def job_of(variables: Mapping[str, str]) -> dict[str, str]:
     """The job that the process runs in, by leaf of `run.job`; empty outside of any scheduler."""
     for scheduler, identity, leaves, _ in SCHEDULERS:

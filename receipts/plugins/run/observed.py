@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import receipts.emit
 from receipts.base.errors import ReceiptsError, UsageError
-from receipts.emit import document
+from receipts.emit import document, places
 from receipts.emit.files import beside
 from receipts.plugins.run.command import passing
 from receipts.plugins.run.outer_clock import FollowedJournal, OuterClock
@@ -34,11 +34,15 @@ MAX_NAMES: Final = 1000
 
 @dataclass
 class Recorded:
-    """A launch's receipt, the files that show what it did, and what the launcher changed or could not make."""
+    """A launch's receipt, the files that show what it did, and what the launcher changed or could not make.
+
+    ``parts`` are those of this host's ranks where other launchers have the others: the receipt is of them alone.
+    """
 
     receipt: Path
     evidence: list[Path] = field(default_factory=list)
     note: str = ""
+    parts: list[Path] = field(default_factory=list)
 
 
 class LaunchFolder:
@@ -176,7 +180,8 @@ class ObservedLaunch:
             return None
         path = self.folder.out / f"run-{launch[:8]}.json"
         path.write_bytes(pretty(dict(merged.tree)))
-        return Recorded(path)
+        elsewhere = bool(merged.missing) and places.among_several(os.environ)
+        return Recorded(path, parts=[Path(part) for part in parts] if elsewhere else [])
 
     def _end(self, item: Recorded, journal: FollowedJournal, alone: bool) -> None:
         """How the launch ended, where its process did not know: an exit code comes after a recorder's last word."""

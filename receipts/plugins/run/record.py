@@ -20,6 +20,8 @@ import click
 from receipts.base.errors import UsageError, near
 from receipts.cli import output
 from receipts.cli.session import Session, print_answer, verb
+from receipts.emit import places
+from receipts.emit.identity import uuid_of
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
@@ -94,14 +96,19 @@ def record(
     asked = _asked(session, lane, intended, why=why)
     wanted = _sides(click.get_current_context().meta.get("receipts.command"), sides, label)
     several = launches > 1 or len(wanted) > 1
+    # Launchers of one step of a job, each with its ranks, are of one session, and name each launch alike.
+    step = places.attempt_of(os.environ) if several and places.among_several(os.environ) else ()
     if several:
-        asked["RECEIPTS_SESSION"] = os.environ.get("RECEIPTS_SESSION") or str(uuid.uuid4())
+        session_id = uuid_of("session", *step) if step else str(uuid.uuid4())
+        asked["RECEIPTS_SESSION"] = os.environ.get("RECEIPTS_SESSION") or session_id
     stored: list[list[str]] = [[] for _ in wanted]
     for number in range(launches):
         for side, names in zip(wanted, stored, strict=True):
             if several:
                 output.note(f"receipts: {side.label or shlex.join(side.words)[:60]}, {number + 1} of {launches}")
             own = {"RECEIPTS_LABEL": side.label} if side.label else {}
+            if step:
+                own["RECEIPTS_LAUNCH"] = uuid_of("record", *step, str(number), str(wanted.index(side)))
             code = _launch(session, side, {**asked, **own}, names, no_submit=no_submit)
             if code:
                 if several and (number + 1 < launches or side is not wanted[-1]):
@@ -176,6 +183,9 @@ def _launch(session: Session, side: Side, asked: dict[str, str], names: list[str
             output.note(f"receipts: nothing was recorded: {launch.silence()}")
         for item in recorded:
             output.note(f"receipts: {item.note}") if item.note else None
+            if item.parts and not no_submit:
+                names += _collected(session, item)
+                continue
             whole = _whole(session, item)
             names.append(_left(whole) if no_submit else _submitted(session, whole))
     return launch.exit_code
@@ -207,6 +217,34 @@ def _whole(session: Session, item: Recorded) -> Amended:
     files = [*map(str, item.evidence), *(uri for uri in listed if os.path.isfile(uri))]
     options = Options(None, None, {}, tuple(lanes.get(name) for name in lanes.names()))
     return amended(str(item.receipt), files, None, options)
+
+
+def _collected(session: Session, item: Recorded) -> list[str]:
+    """Hand this host's parts to the server, or to the store; the receipt's id where they complete the launch."""
+    from receipts.emit import document
+    from receipts.receipt import Document
+    from receipts.workflows import parts
+    from receipts.workflows.evidence import Amended, is_journal
+    from receipts.workflows.recorded import read
+
+    for path in item.parts:
+        raw = "".join(document.file_text(read(str(path)))).encode() if is_journal(path) else path.read_bytes()
+        if session.server is not None:
+            data = session.server.ask("POST", "/v1/parts", body=raw).data
+            if "id" in data:
+                output.note(f"receipts: every rank is there; stored as {data['id'][:12]}, {data['status']}")
+                return [data["id"]]
+            status = data["status"]
+        else:
+            with session.open_store() as store:
+                waiting = parts.keep(parts.folder_of(store.database.address), raw, partial=False)
+            if waiting.receipt is not None:
+                stored = _submitted(session, Amended(Document(waiting.receipt, str(item.receipt))))
+                parts.done(waiting)
+                return [stored]
+            status = parts.waiting_words(waiting)
+    output.note(f"receipts: {status}; other hosts have the rest")
+    return []
 
 
 def _left(whole: Amended) -> str:

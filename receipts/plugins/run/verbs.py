@@ -5,6 +5,7 @@ The reporter prints each attempt as it begins and ends, and what the walk came t
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from receipts.base.units import amount, counted
 from receipts.cli import output
 from receipts.cli.asked import read_files
 from receipts.cli.session import Session, verb
+from receipts.emit import places
 
 if TYPE_CHECKING:
     from receipts.plugins.run.folder import Attempt, AttemptFolder
@@ -128,10 +130,10 @@ def _value(value: Any) -> str:
     "--grace", type=click.FloatRange(0), default=30, show_default=True, help="Seconds from SIGTERM to SIGKILL."
 )
 @click.option("--force", is_flag=True, help="Launch a plan even if it is known or predicted to fail.")
-@click.option("--nodes", type=int, default=1, show_default=True, help="Number of nodes that run the plan together.")
 @click.option(
-    "--node-rank", type=int, default=0, show_default=True, help="The number of this node; node 0 chooses the plans."
+    "--nodes", type=int, help="Number of nodes that run the plan together.  [default: the job step's, else 1]"
 )
+@click.option("--node-rank", type=int, help="The number of this node; node 0 chooses the plans.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND…")
 def run(
     session: Session,
@@ -142,8 +144,8 @@ def run(
     silence: float | None,
     grace: float,
     force: bool,
-    nodes: int,
-    node_rank: int,
+    nodes: int | None,
+    node_rank: int | None,
     words: tuple[str, ...],
 ) -> int:
     """Launch a plan's command, watch it, and write a receipt of every attempt.
@@ -157,6 +159,7 @@ def run(
       receipts run --plan 3f9c --retries 2 --silence 600 -- ./launch.sh {batch.micro_batch}
       receipts run --resume receipts-run-20261121-0915
       receipts run --plan p.json --dir /shared/run-7 --nodes 2 --node-rank $RANK -- ./node.sh {plan}
+      srun --ntasks-per-node=1 receipts run --plan p.json --dir /shared/run-7 -- ./node.sh {plan}
 
     In the command, {batch.micro_batch} and any other {leaf} is replaced by that value of the plan, {plan} by the plan's
     file, and {dir} by the attempt's folder; what the command writes into {dir} is read as evidence. Its environment
@@ -168,6 +171,9 @@ def run(
     from receipts.plugins.run.folder import Mesh, placed
     from receipts.plugins.run.tools import Launcher
 
+    if nodes is None:
+        node_rank, nodes = _place(node_rank)
+    node_rank = node_rank or 0
     placed(node_rank, nodes)
     if resume is not None:
         refused = plan is not None or place is not None or words
@@ -185,6 +191,14 @@ def run(
         return launcher.follow()
     with folder.alone():
         return _walk(session, folder, wanted, launcher, retries, force)
+
+
+def _place(rank: int | None) -> tuple[int, int]:
+    """This node and the number of all, from the job's step or the hosts that a scheduler numbers; else one node."""
+    numbered = places.host_of(os.environ) or places.rank_of(os.environ)
+    if rank is not None or numbered is None:
+        return rank or 0, 1
+    return numbered[1], numbered[2]
 
 
 def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:

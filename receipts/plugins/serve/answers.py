@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -105,7 +104,7 @@ async def part_kept(call: Call) -> Reply:
 
     202 while ranks are missing, 201 and 200 as for a receipt.
     """
-    from receipts.plugins.serve import parts
+    from receipts.workflows import parts
 
     refuse_other_lane(call, call.body, part=True)
     root = parts.folder_of(call.server.opened.database.address)
@@ -115,8 +114,7 @@ async def part_kept(call: Call) -> Reply:
     if waiting.receipt is None:
         return Reply(json_text({**data, "status": parts.waiting_words(waiting)}), status=202)
     reply = await _stored(call, waiting.receipt)
-    if not waiting.missing:
-        await to_thread.run_sync(lambda: shutil.rmtree(waiting.folder, ignore_errors=True))
+    await to_thread.run_sync(parts.done, waiting)
     return reply
 
 

@@ -287,3 +287,17 @@ def test_two_ranks_of_torchrun_are_one_receipt(shell: Shell) -> None:
     assert leaves["run.outcome"] == "ok"
     assert len(leaves["run.processes"]) == 2
     assert leaves.get(RATIO, 1) == pytest.approx(1, abs=0.002)
+
+
+@pytest.mark.slow
+def test_launchers_of_one_step_of_slurm_join_their_ranks_and_name_each_launch_alike(shell: Shell) -> None:
+    job = script(shell, steps=4)
+    step = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NUM_NODES": "2"}
+    first = launched(shell, "-n", "2", "--", *job, **step, SLURM_PROCID="0")
+    assert first.stderr.count("1 of 2 parts are here; rank 1 missing") == 2
+    assert not shell("list", "--json").json
+    launched(shell, "-n", "2", "--", *job, **step, SLURM_PROCID="1")
+    rows = stored(shell)
+    assert [row["run.job.id"] for row in rows] == ["7", "7"]
+    assert [len(row["run.processes"]) for row in rows] == [2, 2]
+    assert len({row["run.session"] for row in rows}) == 1

@@ -1,4 +1,4 @@
-"""Parts of a launch's ranks, taken over HTTP where the ranks share no file system, and the receipt that they make.
+"""Parts of a launch's ranks, collected beside a store where the ranks share no process, and the receipt they make.
 
 They wait in ``STORE.parts`` beside an SQLite store, or in ``parts`` of the folder that ``RECEIPTS_EVIDENCE`` names, a
 folder for each launch. With the last rank's part they are merged, and the receipt is stored as one that was sent. A
@@ -21,6 +21,7 @@ from receipts.emit.files import make_folder
 from receipts.emit.merge import UnmergeableParts, load_part
 from receipts.emit.rank_join import ranks
 from receipts.store.evidence import VARIABLE
+from receipts.workflows.recorded import check, merge_files
 
 if TYPE_CHECKING:
     from receipts.emit.merge import RankPart
@@ -40,12 +41,12 @@ class Waiting(NamedTuple):
 
 
 def folder_of(address: Address) -> Path:
-    """Where parts wait. Raises UsageError for a server that has no folder."""
+    """Where parts wait. Raises UsageError for a database that has no folder."""
     named = os.environ.get(VARIABLE, "")
     if named and "://" not in named:
         return Path(named) / "parts"
     if address.file is None:
-        raise UsageError(f"this server takes no parts: set {VARIABLE} to a folder, and start it again")
+        raise UsageError(f"this store takes no parts of ranks: set {VARIABLE} to a folder")
     return address.file.with_name(f"{address.file.name}.parts")
 
 
@@ -54,8 +55,6 @@ def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
 
     Raises InputError for what is no part, and ConflictError where this rank's other bytes are here.
     """
-    from receipts.workflows.recorded import check, merge_files
-
     part = _part(raw)
     place = root / hashlib.sha256(part.launch.encode()).hexdigest()[:32]
     make_folder(place)
@@ -82,6 +81,12 @@ def waiting_words(waiting: Waiting) -> str:
     """What is here, and what is waited for."""
     here = waiting.world - len(waiting.missing)
     return f"{here} of {waiting.world} parts are here; {ranks(waiting.missing)} missing" if waiting.missing else "whole"
+
+
+def done(waiting: Waiting) -> None:
+    """Forget the parts of a launch whose receipt is stored."""
+    if not waiting.missing:
+        shutil.rmtree(waiting.folder, ignore_errors=True)
 
 
 def _part(raw: bytes) -> RankPart:
