@@ -7,7 +7,8 @@ same loss and is faster. Its gradients are others: they are what all the work of
 move them. Of two seeds where they differ by more than a half.
 
 *Accepted.* First norms that agree within a tenth, or within a half where there are two seeds or none is stated. The
-precision, the model, the batch, the loss or the code is the changed axis. A norm that one side alone states.
+precision, the model, the batch, the loss or the code is the changed axis. A norm that one side alone states. Norms of
+other steps: of a launch that resumed, or of a log that begins later.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from statistics import fmean
 from receipts.judging.rule import COMPARABLE, MFU, RATE, I, Offense, PairCase, rule
 from receipts.metrics import Launch
 
-FIRST = "measurement.gradient_norm.first"
+FIRST, LOSSES = "measurement.gradient_norm.first", "measurement.loss.steps"
 SEEDS = ("numerics.seed", "data.order_seed")
 OF_ONE_SEED, OF_TWO = math.log(1.1), math.log(1.5)
 # What moves the first gradients, or the sums that their norm is made of.
@@ -42,6 +43,8 @@ def other_gradients(pair: PairCase) -> Iterator[Offense]:
     """First gradient norms that differ although nothing changed that moves them."""
     if pair.metric.taint not in (RATE, MFU) or any(axis.startswith(MOVES) for axis in pair.difference.axes):
         return
+    if len({_begin(launch) for launch in (*pair.group_a, *pair.group_b)}) > 1:
+        return
     a, b = (_norms(group) for group in (pair.group_a, pair.group_b))
     if not a or not b:
         return
@@ -55,6 +58,12 @@ def other_gradients(pair: PairCase) -> Iterator[Offense]:
             expected="gradients of one size: the same weights, data and loss",
             do="see what each side trains: frozen parameters, a masked loss, another clip; state it as an axis",
         )
+
+
+def _begin(launch: Launch) -> tuple[object, object, int]:
+    """What a launch resumed from, and the step at which its numbers begin."""
+    resumed, start, shown = (launch.stated.get(path) for path in ("run.resumed_from", "run.start_step", LOSSES))
+    return resumed, start or 0, max(1, shown[0]) if shown else 1  # programs count from 0 or from 1
 
 
 def _norms(group: Sequence[Launch]) -> list[float]:
