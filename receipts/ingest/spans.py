@@ -43,7 +43,8 @@ class Activities:
     """What one device did, a column each. ``lane`` is a stream or a thread.
 
     ``chain`` is a number of `SpanTrace.chains`, the operators that launched it; ``launched`` when the host did, or
-    -1. ``kind`` is one letter: (k)ernel, memcp(y), mem(s)et, a whole (g)raph, or (o)perators of the host.
+    -1. ``kind`` is one letter: (k)ernel, memcp(y), mem(s)et, a whole (g)raph, (o)perators of the host, or an operation
+    of (x)la, whose chain is what its program says of it.
     """
 
     begin: array[int] = field(default_factory=lambda: array("q"))
@@ -72,8 +73,9 @@ class Activities:
 class SpanTrace:
     """The spans of one file. ``marks`` are steps: number, begin and end on the host.
 
-    A chain is the number of the chain around it (0: none) and a name. ``host`` are spans with what the plugin calls
-    them. ``facts`` say where, on what, and how it was traced.
+    ``own_marks`` are those that a device made itself, on its own clock. A chain is the number of the chain around it
+    (0: none) and a name. ``host`` are spans with what the plugin calls them. ``facts`` say where, on what,
+    and how it was traced.
     """
 
     producer: str
@@ -81,6 +83,7 @@ class SpanTrace:
     chains: list[tuple[int, int]] = field(default_factory=lambda: [(0, -1)])
     devices: dict[str, Activities] = field(default_factory=dict)
     marks: list[tuple[int, int, int]] = field(default_factory=list)
+    own_marks: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     host: list[tuple[str, int, int]] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     broken: str = ""

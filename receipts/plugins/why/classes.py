@@ -156,7 +156,7 @@ def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
     if kind == "g":
         return GRAPH, "other"
     if kind == "y" or name.startswith("__amd_rocclr_copy"):
-        way = next((way for way in ("H2D", "D2H", "D2D") if way[0] + "to" + way[2] in name), "D2D")
+        way = next((way for way in ("H2D", "D2H", "D2D") if way in name or way[0] + "to" + way[2] in name), "D2D")
         return f"memcpy {way}", "name"
     if kind == "s":
         return "copy", "name"
@@ -164,6 +164,8 @@ def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
     if named == "communication":
         return named, "name"
     operator = of_chain(chain)
+    if operator and kind == "x":
+        return operator, "op" if " " in chain[-1] else "name"
     if operator and kind_of(operator) == "compute":
         return operator, "op"
     return named, "other" if named == OTHER else "name"

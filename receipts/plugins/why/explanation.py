@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 METRIC: Final = "step_seconds"
 # Kinds of evidence that hold spans, as readers call them.
 TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
+XPLANE, TRACE_JSON = "JAX xplane", "JAX trace.json"
 Status = Literal["explained", "refused", "nothing"]
 
 
@@ -105,6 +106,9 @@ def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = 
     launches = []
     for receipt in side:
         profiles = profiles_of(store, receipt, files)
+        if any(item.producer == XPLANE for item in profiles):
+            # The trace.json beside it has the same events without the program.
+            profiles = [item for item in profiles if item.producer != TRACE_JSON]
         # Which device a launch was given says nothing: the first of one is laid beside the first of the other.
         devices = sorted({item.device for item in profiles}, key=lambda name: (len(name), name))
         ranks: dict[str, list[Profile]] = {}

@@ -105,7 +105,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     host = all(kind == ord("o") for kind in work.kind)
     names, own = trace.names.texts, _classed(trace, work, host=host)
     rank = classes().rank
-    tiles = windows(trace, work, host=host)[:MAX_STEPS]
+    tiles = windows(trace, work, host=host, device=device)[:MAX_STEPS]
     times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
     classed: Counter[str] = Counter()
@@ -132,7 +132,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         trace.facts,
         trace.broken,
         trace.lost,
-        len(marks_of(trace)),
+        len(marks_of(trace, device)),
         tuple(shown),
         tuple(
             Step(tile.number, tile.end - tile.begin, tile.aside, launches[at], tuple(times[at][name] for name in shown))

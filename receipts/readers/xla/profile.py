@@ -22,6 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import ijson
@@ -31,7 +32,9 @@ from receipts.ingest.protobuf import BYTES, Message, Torn, Wire
 from receipts.ingest.reader import FileReader, JsonStream
 from receipts.ingest.reading import TRANSFERS, Reading, Tally
 from receipts.ingest.source import Source
+from receipts.ingest.spans import nanoseconds, span_service
 from receipts.readers.xla import operations
+from receipts.readers.xla.spans import XlaSpans, read_planes
 
 MAX_NAMES: Final = 20_000
 MAX_DEPTH: Final = 1_000
@@ -183,6 +186,8 @@ class JaxProfiler(FileReader):
         """One reading; events are streamed, and a broken file is read as far as it goes."""
         reading = Reading(self.source)
         profile = Profile(reading)
+        service = span_service()
+        spans = XlaSpans(service, "JAX trace.json") if service is not None else None
         planes: dict[Any, str] = {}
         lines: dict[Any, str] = {}
         ends: dict[Any, float] = {}
@@ -191,6 +196,8 @@ class JaxProfiler(FileReader):
                 for event in ijson.items(JsonStream(stream, source), "traceEvents.item", use_float=True):
                     if isinstance(event, dict):
                         _take(event, profile, planes, lines, ends)
+                        if spans is not None and event.get("ph") == "X":
+                            _span(event, spans, planes, lines)
             except (ijson.JSONError, ValueError, OverflowError) as error:
                 profile.cut = True
                 reading.remark("broken", f"the trace ends in the middle or is no JSON: {error!s:.100}")
@@ -199,6 +206,9 @@ class JaxProfiler(FileReader):
             reading.remark("missing", f"{reading.records:,} events: such files are cut at a million, others are lost")
         profile.describe()
         reading.lasts = max(0.0, profile.last - profile.first) * 1e-6
+        broken = source.broken or next((note.text for note in reading.remarks if note.kind != "note"), "")
+        if service is not None and spans is not None and (extract := spans.finish({}, broken)) is not None:
+            reading.extracts[service.name] = extract
         return [reading]
 
 
@@ -233,6 +243,17 @@ def _take(
             " ".join(str(args[key])[:MAX_DETAIL] for key in _DETAILS if key in args),
             duration=spent,
         )
+
+
+def _span(event: dict[str, Any], spans: XlaSpans, planes: dict[Any, str], lines: dict[Any, str]) -> None:
+    process, thread, begin = event.get("pid"), event.get("tid"), nanoseconds(event.get("ts"))
+    if begin is None or not isinstance(name := event.get("name"), str) or isinstance(thread, list | dict):
+        return
+    if isinstance(process, list | dict):
+        return
+    plane, line, lane = planes.get(process, ""), lines.get((process, thread), ""), thread if type(thread) is int else 0
+    end = begin + max(0, nanoseconds(event.get("dur")) or 0)
+    spans.event(plane, line, lane, name[:MAX_NAME], begin, end, event_arguments(event))
 
 
 def _number(value: Any) -> float:
@@ -283,6 +304,14 @@ class Xplane(FileReader):
         if profile.cut and not reading.remarks:
             reading.remark("missing", f"more than {MAX_PLANE_EVENTS:,} events: the rest was not counted")
         profile.describe()
+        if (service := span_service()) is not None:
+            spans = XlaSpans(service, "JAX xplane")
+            facts = {"host": reading.host, "between": reading.between}
+            with suppress(Torn):  # the first pass has said so
+                facts |= read_planes(source, spans)
+            broken = next((note.text for note in reading.remarks if note.kind != "note"), "")
+            if (extract := spans.finish(facts, broken)) is not None:
+                reading.extracts[service.name] = extract
         return [reading]
 
 
