@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 
+import line_store
+from github_server import GitHub
+
 pytestmark = pytest.mark.slow
 
 _INPUT = re.compile(r"\$\{\{\s*inputs\.([\w-]+)\s*\}\}")
@@ -70,8 +73,13 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path / "repo"
 
 
-def act(checkout: Path, repository: Path, **given: str) -> list[tuple[str, int, str]]:
-    """Run the action's steps as a runner does: in order, until one fails. Gives name, exit code and output."""
+def act(
+    checkout: Path, repository: Path, job: dict[str, str] | None = None, **given: str
+) -> list[tuple[str, int, str]]:
+    """Run the action's steps as a runner does: in order, until one fails. Gives name, exit code and output.
+
+    ``job`` are variables of the job.
+    """
     inputs, steps = read_action((checkout / "action.yml").read_text())
     values = {**inputs, **{name.replace("_", "-"): value for name, value in given.items()}}
     assert set(values) == set(inputs), "an input that the action does not have"
@@ -85,7 +93,7 @@ def act(checkout: Path, repository: Path, **given: str) -> list[tuple[str, int, 
         ran = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.run],
             cwd=repository,
-            env={**os.environ, "PATH": path, "NO_COLOR": "1", **env},
+            env={**os.environ, "PATH": path, "NO_COLOR": "1", **env, **(job or {})},
             capture_output=True,
             text=True,
             check=False,
@@ -98,7 +106,7 @@ def act(checkout: Path, repository: Path, **given: str) -> list[tuple[str, int, 
 
 def test_no_input_is_pasted_into_a_script(checkout: Path) -> None:
     _, steps = read_action((checkout / "action.yml").read_text())
-    assert [step.name for step in steps] == ["Install", "Lint", "Check claims"]
+    assert [step.name for step in steps] == ["Install", "Lint", "Check claims", "Compare"]
     assert not [step.name for step in steps if "${{" in step.run]
 
 
@@ -174,3 +182,34 @@ def test_the_page_shows_the_hooks_as_they_are_and_no_placeholder(checkout: Path)
     for line in re.findall(r"^(?:- id| +name| +entry| +types| +files): .*$", hooks, re.MULTILINE):
         assert line.strip() in page
     assert "OWNER" not in page
+
+
+def test_the_action_compares_with_the_main_branch_and_keeps_one_comment(checkout: Path, repository: Path) -> None:
+    launches = [item.raw for item in line_store.line([1.0, 1.0, 1.2], run__finished=None)]
+    git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    (repository / "bench").mkdir()
+    (repository / "bench" / "run.json").write_bytes(launches[0])
+    for words in (["checkout", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "x"]):
+        subprocess.run([*git, *words], check=True)
+    (repository / "bench" / "run.json").write_bytes(launches[2])
+    (repository / "event.json").write_text('{"pull_request": {"number": 7}}')
+    job = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": "event.json", "GITHUB_REPOSITORY": "team/bench"}
+    given = {"version": "", "paths": "", "compare": "bench/run.json", "baseline": "bench/run.json", "base_ref": "main"}
+    with GitHub() as github:
+        job |= {"GITHUB_API_URL": github.url, "RECEIPTS_STORE": str(repository.parent / "none.sqlite")}
+        job |= {"GITHUB_STEP_SUMMARY": str(repository / "summary.md")}
+        wrong = act(checkout, repository, job, **given, token="secret-token", badge="b.svg", junit="gate.xml")
+        ((name, code, out),) = wrong
+        assert (name, code) == ("Compare", 3), out
+        (comment,) = github.comments
+        assert "−16.66 % tokens_per_second" in comment["body"]
+        assert "day 2" in (repository / "summary.md").read_text()
+        assert "<svg" in (repository / "b.svg").read_text()
+        assert "<error" in (repository / "gate.xml").read_text()
+        (repository / "bench" / "run.json").write_bytes(launches[1])
+        ((_, code, _),) = act(checkout, repository, job, **given, token="secret-token", allow_open="true")
+        assert code == 0
+        assert len(github.comments) == 1
+        assert "day 1" in github.comments[0]["body"]
+        ((_, code, out),) = act(checkout, repository, job, **given, token="another", allow_open="true")
+        assert (code, "::warning::the comment was not written" in out) == (0, True), out

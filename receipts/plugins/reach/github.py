@@ -17,6 +17,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from receipts import __version__
 from receipts.base.errors import ReceiptsError, UsageError
+from receipts.publish.text import cell
 
 SCHEME: Final = "github://"
 TOKEN: Final = "GITHUB_TOKEN"
@@ -106,6 +107,14 @@ class Repository:
             yield from items
             if len(items) < 100:
                 return
+
+
+def quoted(text: object) -> str:
+    """Text of a receipt in a comment: no markup, and no name or number that GitHub would call or link.
+
+    It looks for those in what Markdown left, where an escaped ``@`` is one again.
+    """
+    return cell(text).replace("&#64;", "@\u200b").replace("\\#", "\\#\u200b")
 
 
 def mark_of(name: str) -> str:

@@ -21,8 +21,7 @@ from uuid import uuid4
 from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.emit.secrets import redact
-from receipts.plugins.reach.github import SCHEME, Repository, edit_issue
-from receipts.publish.text import cell
+from receipts.plugins.reach.github import SCHEME, Repository, edit_issue, quoted
 from receipts.workflows import spool
 
 VARIABLE: Final = "RECEIPTS_WEBHOOK_SECRET"
@@ -126,7 +125,7 @@ class IssueTarget:
         """Open the issue of a line, or edit it. Raises OSError where GitHub does not take it."""
         if (thread := notice.data.get("thread")) is not None:
             what = notice.type.removeprefix("incident.")
-            line = f"- {notice.at[:16].replace('T', ' ')} UTC, {what}: {cell(notice.text)}"
+            line = f"- {notice.at[:16].replace('T', ' ')} UTC, {what}: {quoted(notice.text)}"
             title = notice.text if what != "closed" else ""
             edit_issue(self._repository, thread, title, line, notice.id, is_open=bool(notice.data["open"]))
 

@@ -129,6 +129,11 @@ CASES: Mapping[str, tuple[Case, ...]] = {
         case("--all", every=True),
         case("claims.toml", "--only", "none", only=["none"], files_="", files=TOML),
     ),
+    "badge": (
+        case(A, name=A),
+        case("kept", "--label", "MTP off", name="kept", label="MTP off"),
+        case("nobody", name="nobody"),
+    ),
     "claim pending": (case(), case("claims.toml", files_="", files=TOML)),
     "claim footnote": (
         case("kept", claim_id="kept"),
