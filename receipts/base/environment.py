@@ -79,7 +79,8 @@ class Config:
     """What ``receipts.toml`` says. Paths are relative to the file.
 
     A server sends notices to the URLs in ``webhooks``, and to those in ``notify`` with the library apprise.
-    ``bookkeeping`` are options that say nothing of what is computed, by role (`receipts.axes.catalogue`).
+    ``bookkeeping`` are options that say nothing of what is computed, by role (`receipts.axes.catalogue`). ``judge``
+    are patterns of files that measure, which a candidate of ``receipts judge`` may not change.
     """
 
     validators: tuple[Path, ...] = ()
@@ -88,9 +89,10 @@ class Config:
     webhooks: tuple[str, ...] = ()
     notify: tuple[str, ...] = ()
     bookkeeping: Mapping[str, object] = field(default_factory=dict)
+    judge: tuple[str, ...] = ()
 
 
-_KEYS = {"validators", "reports", "store", "webhooks", "notify", "bookkeeping"}
+_KEYS = {"validators", "reports", "store", "webhooks", "notify", "bookkeeping", "judge"}
 
 
 def read_config(path: Path | None) -> Config:
@@ -114,7 +116,7 @@ def read_config(path: Path | None) -> Config:
     bookkeeping = table.get("bookkeeping", {})
     if not isinstance(bookkeeping, dict):
         raise UsageError(f"{path}: bookkeeping must be a table of lists of names, as output = ['artifact_dir']")
-    return Config(validators, reports, store, webhooks, notify, bookkeeping)
+    return Config(validators, reports, store, webhooks, notify, bookkeeping, _texts(table, "judge", path, "pattern"))
 
 
 def _texts(table: dict[str, object], key: str, path: Path, kind: str) -> tuple[str, ...]:

@@ -192,6 +192,7 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
         fault(f"kind is one of {', '.join(RUN_KINDS)}, and not {kind!r:.40}; it is recorded as training")
         kind = "training"
     tags = about["tags"] if isinstance(about["tags"], list | tuple) else [about["tags"]]
+    tags = [*tags, *os.environ.get("RECEIPTS_TAGS", "").split(",")]
     texts = {name: _short_text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
     counts = {name: _step_count(name, about[name], fault) for name in ("warmup", "start_step")}
     process = os.getpid()

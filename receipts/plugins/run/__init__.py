@@ -9,4 +9,5 @@ PLUGIN = Plugin(
             "verbs", "Plan and launch", "Launch a plan; if memory runs out, launch a smaller one.", after="fit"
         ),
     },
+    services={"launch": "record"},
 )

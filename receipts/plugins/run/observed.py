@@ -81,10 +81,22 @@ class LaunchFolder:
 
 
 class ObservedLaunch:
-    """A command that was run, and what was seen of it. ``exit_code`` is negative for a signal."""
+    """A command that was run, and what was seen of it. ``exit_code`` is negative for a signal.
 
-    def __init__(self, words: Sequence[str], folder: LaunchFolder, environment: Mapping[str, str]) -> None:
+    It runs in the folder ``at``, by default this one, and prints to the file descriptor ``out``, by default as this
+    process does.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        folder: LaunchFolder,
+        environment: Mapping[str, str],
+        at: Path | None = None,
+        out: int | None = None,
+    ) -> None:
         self.folder = folder
+        self._at, self._out = at, out
         self.clock = OuterClock(folder.journals, folder.kept)
         self.process = 0
         self.exit_code, self.cpu_seconds = self._run(words, environment)
@@ -96,7 +108,10 @@ class ObservedLaunch:
         # On a terminal the keyboard's signals reach every process; elsewhere the command is a group that gets them.
         terminal = os.isatty(0)
         try:
-            child = subprocess.Popen(list(words), env=dict(environment), process_group=None if terminal else 0)
+            group = None if terminal else 0
+            child = subprocess.Popen(
+                list(words), env=dict(environment), process_group=group, cwd=self._at, stdout=self._out
+            )
         except OSError as error:
             raise UsageError(f"{words[0]} cannot be run: {error.strerror}; check the command after --") from None
         self.process = child.pid

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -93,7 +93,7 @@ def record(
     Exit codes: that of the command, 128 and more for a signal; of two commands that of their comparison, unless one
     fails. 2 the call is wrong.
     """
-    asked = _asked(session, lane, intended, why=why)
+    asked = recorder_settings(session, lane, intended, why=why)
     wanted = _sides(click.get_current_context().meta.get("receipts.command"), sides, label)
     several = launches > 1 or len(wanted) > 1
     # Launchers of one step of a job, each with its ranks, are of one session, and name each launch alike.
@@ -107,9 +107,14 @@ def record(
             if several:
                 output.note(f"receipts: {side.label or shlex.join(side.words)[:60]}, {number + 1} of {launches}")
             own = {"RECEIPTS_LABEL": side.label} if side.label else {}
+<<<<<<< HEAD
             if step:
                 own["RECEIPTS_LAUNCH"] = uuid_of("record", *step, str(number), str(wanted.index(side)))
             code = _launch(session, side, {**asked, **own}, names, no_submit=no_submit)
+=======
+            code, stored_now = launch(session, side.words, {**asked, **own}, no_submit=no_submit)
+            names += stored_now
+>>>>>>> 32e98336 (judge: launch a change and its base in turns, keep or discard)
             if code:
                 if several and (number + 1 < launches or side is not wanted[-1]):
                     output.note("receipts: it failed, so nothing more is launched")
@@ -121,7 +126,9 @@ def record(
     return max(print_answer(session, compare(session, tuple(stored[0]), tuple(other))) for other in stored[1:])
 
 
-def _asked(session: Session, lane: str | None, intended: Sequence[str], *, why: bool) -> dict[str, str]:
+def recorder_settings(
+    session: Session, lane: str | None, intended: Sequence[str] = (), *, why: bool = False
+) -> dict[str, str]:
     """What the recorder is told by the environment. Raises NotFound for a lane, UsageError for a name, of none."""
     from receipts.receipt.configuration import Intended
 
@@ -142,26 +149,26 @@ def _sides(command: tuple[str, ...] | None, words: tuple[str, ...], label: str |
     """The commands to launch. Without ``--`` each word is one, where it is a script or has blanks; else all are one."""
     if command is not None and words:
         raise UsageError(f"{words[0]} stands before --, and the command behind it: give scripts, or one command")
-    if command or (words and not all(" " in word.strip() or _is_script(word) for word in words)):
+    if command or (words and not all(" " in word.strip() or is_script(word) for word in words)):
         return [Side(label, command or words)]
     if not words:
         raise UsageError("name the command: receipts record -- python train.py; or two scripts: a.sh b.sh")
-    labels = [Path(word).stem if _is_script(word) else word for word in words]
+    labels = [Path(word).stem if is_script(word) else word for word in words]
     if len(words) > 1 and (label or len(set(labels)) < len(labels)):
         why = "--name is for one command" if label else f"two sides are called {labels[0]}"
         raise UsageError(f"{why}; several have the names of their scripts")
     return [
-        Side(label if len(words) == 1 else own[:200], _script(word)) for own, word in zip(labels, words, strict=True)
+        Side(label if len(words) == 1 else own[:200], words_of(word)) for own, word in zip(labels, words, strict=True)
     ]
 
 
-def _is_script(word: str) -> bool:
+def is_script(word: str) -> bool:
     return os.path.isfile(word) and (os.access(word, os.X_OK) or word.endswith((".sh", ".py")))
 
 
-def _script(word: str) -> tuple[str, ...]:
+def words_of(word: str) -> tuple[str, ...]:
     """The words that run a script, or the words of a command in quotes."""
-    if not _is_script(word):
+    if not is_script(word):
         try:
             return tuple(shlex.split(word))
         except ValueError as error:
@@ -171,16 +178,28 @@ def _script(word: str) -> tuple[str, ...]:
     return ("python" if word.endswith(".py") else "sh", word)
 
 
-def _launch(session: Session, side: Side, asked: dict[str, str], names: list[str], *, no_submit: bool) -> int:
-    """Launch once, and submit what it recorded; ``names`` gets the ids, or the files. Gives the command's code."""
+def launch(
+    session: Session,
+    words: Sequence[str],
+    asked: Mapping[str, str],
+    at: Path | None = None,
+    out: int | None = None,
+    *,
+    no_submit: bool = False,
+) -> tuple[int, list[str]]:
+    """Launch once, and submit what it recorded; the command's code, and the ids of its receipts, or their files.
+
+    It runs in the folder ``at`` and prints to the file descriptor ``out``. A service of this plugin: *launch*.
+    """
     from receipts.plugins.run.observed import LaunchFolder, ObservedLaunch
 
+    names: list[str] = []
     with _folder() as place:
         folder = LaunchFolder(place)
-        launch = ObservedLaunch(side.words, folder, folder.environment(os.environ, asked))
-        recorded = launch.receipts()
+        seen = ObservedLaunch(words, folder, folder.environment(os.environ, asked), at, out)
+        recorded = seen.receipts()
         if not recorded:
-            output.note(f"receipts: nothing was recorded: {launch.silence()}")
+            output.note(f"receipts: nothing was recorded: {seen.silence()}")
         for item in recorded:
             output.note(f"receipts: {item.note}") if item.note else None
             if item.parts and not no_submit:
@@ -188,7 +207,7 @@ def _launch(session: Session, side: Side, asked: dict[str, str], names: list[str
                 continue
             whole = _whole(session, item)
             names.append(_left(whole) if no_submit else _submitted(session, whole))
-    return launch.exit_code
+    return seen.exit_code, names
 
 
 @contextmanager

@@ -1,0 +1,173 @@
+"""A campaign: an open series of trials, each judged at the level that those before it have left.
+
+It is a view of what the store holds: the launches, and what the judge decided on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from receipts.base.errors import InputError, NotFound, UsageError
+from receipts.plugins.judge import trial as trials_of
+from receipts.plugins.judge.boundary import ALONE, next_level
+from receipts.plugins.judge.outcome import Outcome, outcome_of
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.judge.trial import Trial
+    from receipts.store import Store
+
+Standing = Literal["survives", "does not survive", "not run again", ""]
+
+
+def level_of(store: Store, trial: Trial) -> float:
+    """The level at which a trial is judged; a re-run spends nothing of its campaign, since it keeps nothing."""
+    name = trial.name.rpartition("/")[0]
+    if name == trials_of.ALONE or trial.rerun_of is not None:
+        return ALONE
+    return next_level(list(trials_of.kept_before(store, name, trial.number)))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One trial: what was decided, what its launches say now, and its re-runs."""
+
+    trial: Trial
+    level: float
+    kept: bool
+    decided: str | None
+    outcome: Outcome | None
+    fault: str = ""
+    again: tuple[Outcome, ...] = ()
+
+    @property
+    def standing(self) -> Standing:
+        """Whether a kept change survives: by every re-run that has an answer, and its own launches."""
+        if not self.kept:
+            return ""
+        if self.outcome is None or self.outcome.answer == "discard":
+            return "does not survive"
+        answers = [item.answer for item in self.again if item.answer != "again"]
+        if not answers:
+            return "not run again"
+        return "survives" if answers[-1] == "keep" else "does not survive"
+
+    def as_data(self) -> dict[str, Any]:
+        """The trial as a row."""
+        shown = self.outcome.as_data() if self.outcome is not None else {}
+        names = ("target", "ratio", "low", "high", "turns", "base", "candidate", "seconds", "chip_hours")
+        return {
+            "trial": self.trial.name,
+            "decided": {"ship": "keep", "drop": "discard"}.get(self.decided or "", "open"),
+            **{name: shown.get(name) for name in names},
+            "why": self.fault or shown.get("why"),
+            "level": self.level,
+            "standing": self.standing,
+            "reruns": [item.as_data() for item in self.again],
+        }
+
+
+class Chain(NamedTuple):
+    """What the kept changes add up to, in logs of *times better*: by their own trials, and measured end to end."""
+
+    table: float
+    measured: Outcome | None
+    drift: float | None  # of the carried baseline between the trials, in logs: what the machine did
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """All trials of a campaign."""
+
+    name: str
+    tried: tuple[Tried, ...]
+    chain: Chain | None
+    next_level: float
+
+    @property
+    def kept(self) -> list[Tried]:
+        """The kept trials."""
+        return [item for item in self.tried if item.kept]
+
+    @property
+    def exit_code(self) -> int:
+        """0 what was kept survives, 1 some does not, 3 some was not run again."""
+        standings = {item.standing for item in self.kept}
+        return 1 if "does not survive" in standings else 3 if "not run again" in standings else 0
+
+    def as_data(self) -> dict[str, Any]:
+        """The campaign as data."""
+        chain = None
+        if self.chain is not None:
+            measured = self.chain.measured
+            chain = {
+                "table": math.exp(self.chain.table),
+                "measured": measured.as_data() if measured is not None else None,
+                "drift": None if self.chain.drift is None else math.exp(self.chain.drift),
+            }
+        return {
+            "campaign": self.name,
+            "tried": len(self.tried),
+            "kept": len(self.kept),
+            "survive": sum(item.standing == "survives" for item in self.kept),
+            "next_level": self.next_level,
+            "chain": chain,
+            "trials": [item.as_data() for item in self.tried],
+        }
+
+
+def campaign_of(store: Store, rulebook: Rulebook, name: str) -> Campaign:
+    """Read a campaign. Raises NotFound where the store holds no trial of it."""
+    every = trials_of.trials(store, name)
+    if not every:
+        raise NotFound(
+            f"no trial of a campaign {name!r} is stored; begin one: receipts judge BASE --campaign {name} -- CMD"
+        )
+    reruns: dict[str, list[Outcome]] = {}
+    for item in every:
+        if item.rerun_of is not None:
+            outcome, _ = _judged(item, rulebook, ALONE)
+            reruns.setdefault(item.rerun_of, []).extend([outcome] if outcome is not None else [])
+    tried: list[Tried] = []
+    for item in every:
+        if item.rerun_of is None:
+            level, decided = next_level([one.kept for one in tried]), trials_of.decision(item)
+            outcome, fault = _judged(item, rulebook, level)
+            again = tuple(reruns.get(item.number, ()))
+            tried.append(Tried(item, level, decided == "ship", decided, outcome, fault, again))
+    return Campaign(name, tuple(tried), _chain(tried, reruns), next_level([one.kept for one in tried]))
+
+
+def _judged(item: Trial, rulebook: Rulebook, level: float) -> tuple[Outcome | None, str]:
+    try:
+        return outcome_of(item, rulebook, level), ""
+    except (InputError, UsageError) as error:
+        return None, str(error)
+
+
+def _chain(tried: Sequence[Tried], reruns: dict[str, list[Outcome]]) -> Chain | None:
+    """The kept changes from the first base to the last candidate; None where none was kept."""
+    kept = [item.outcome for item in tried if item.kept and item.outcome is not None and item.outcome.at is not None]
+    if not kept:
+        return None
+    first, last = kept[0].trial.asked.base, kept[-1].trial.asked.candidate
+    every = [
+        *(item.outcome for item in tried if item.outcome is not None),
+        *(one for some in reruns.values() for one in some),
+    ]
+    # The trial by which the only change was kept is no second look at it.
+    ends = [item for item in every if (item.trial.asked.base, item.trial.asked.candidate) == (first, last) and item.at]
+    measured = ends[-1] if ends and ends[-1] is not kept[0] else None
+    moved = list(_moved(kept))
+    return Chain(math.fsum(item.at.ratio for item in kept if item.at), measured, math.fsum(moved) if moved else None)
+
+
+def _moved(kept: Sequence[Outcome]) -> Iterator[float]:
+    """How much each carried baseline was better or worse when it was launched again, as the base of the next trial."""
+    for one, following in pairwise(kept):
+        if one.trial.asked.candidate == following.trial.asked.base and one.levels and following.levels:
+            yield following.levels[0] - one.levels[1]

@@ -1,0 +1,271 @@
+"""What a trial says: keep, discard, or so many turns more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from receipts import metrics
+from receipts.base.units import counted, signed_percent
+from receipts.judging.grade import GRADES
+from receipts.judging.rule import Topic
+from receipts.judging.verdict import Finding, Level, Question
+from receipts.metrics import Launch
+from receipts.plugins.judge.boundary import ALONE, MOST_TURNS, TurnInterval, interval, turns_missing
+from receipts.plugins.judge.quantity import LOSS, Quantity, quantity
+from receipts.questions.comparisons import Comparisons
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.verdict import Comparison
+    from receipts.plugins.judge.trial import Trial
+    from receipts.receipt import Parsed
+
+Word = Literal["keep", "discard", "again"]
+EXIT: Final[dict[Word, int]] = {"keep": 0, "discard": 1, "again": 3}
+# A change may move anything but what is computed: a smaller model, other data or fewer tokens are no faster program.
+WORK: Final = (
+    "dimensions",
+    "pattern",
+    "routing",
+    "adapters",
+    "data",
+    "model",
+    "batch.sequence_length",
+    "batch.global_batch",
+)
+AMOUNTS: Final = ("measurement.tokens_per_step", "model.parameters_total", "model.parameters_active")
+GRADIENT: Final = "measurement.gradient_norm.first"
+GRADIENTS_APART: Final = math.log(1.5)
+MOST_LOST: Final = 1 / 3
+
+
+@dataclass(frozen=True)
+class Held:
+    """What must not get worse: by how much it did (B over A in logs, above 0 is worse), and by how much it may."""
+
+    quantity: Quantity
+    allowed: float
+    at: TurnInterval | None
+
+    @property
+    def status(self) -> Literal["holds", "lost", "open"]:
+        """Whether it holds."""
+        if self.at is None:
+            return "open"
+        limit = math.log1p(self.allowed)
+        return "holds" if self.at.high <= limit else "lost" if self.at.low > limit else "open"
+
+    @property
+    def words(self) -> str:
+        """What happened to it."""
+        if self.at is None:
+            return f"{self.quantity.title} is not known on both sides"
+        worse, most = (math.expm1(value) for value in (self.at.ratio, self.at.high))
+        return f"{self.quantity.title} is worse by {worse:.2%} (at most {most:.2%})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The answer. ``at`` is how many times better the candidate is, in logs; ``more`` are the turns to run."""
+
+    trial: Trial
+    answer: Word
+    why: str
+    quantity: Quantity
+    effect: float
+    at: TurnInterval | None = None
+    more: int = 0
+    held: tuple[Held, ...] = ()
+    changed: tuple[str, ...] = ()
+    grade: str = ""
+    level: float = ALONE
+    turns: int = 0
+    levels: tuple[float, float] | None = None  # of base and candidate, in logs where more is better
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def exit_code(self) -> int:
+        """0 keep, 1 discard, 3 again."""
+        return EXIT[self.answer]
+
+    @property
+    def better(self) -> str:
+        """The target's change with its interval, as a share of the base's value."""
+        if self.at is None:
+            return f"{self.quantity.title}: no interval yet"
+        sign = 1.0 if self.quantity.higher else -1.0
+        middle, *ends = (
+            math.expm1(sign * value)
+            for value in (self.at.ratio, *sorted((self.at.low, self.at.high), reverse=sign < 0))
+        )
+        return f"{self.quantity.title} {signed_percent(middle)} ({' to '.join(map(signed_percent, ends))})"
+
+    def as_data(self) -> dict[str, Any]:
+        """The answer as data."""
+        asked = self.trial.asked
+        return {
+            "trial": self.trial.name,
+            "answer": self.answer,
+            "why": self.why,
+            "target": self.quantity.name,
+            "effect": self.effect,
+            **_interval(self.at),
+            "level": self.level,
+            "turns": self.turns,
+            "more": self.more,
+            "held": [
+                {"quantity": item.quantity.name, "status": item.status, "allowed": item.allowed, **_interval(item.at)}
+                for item in self.held
+            ],
+            "changed": list(self.changed),
+            "grade": self.grade,
+            "base": asked.base,
+            "candidate": asked.candidate,
+            "launches": [item.id for item in self.trial.entries],
+            "seconds": round(self.trial.seconds, 3),
+            "chip_hours": self.trial.chip_hours,
+        }
+
+
+def _interval(at: TurnInterval | None) -> dict[str, Any]:
+    names = ("ratio", "low", "high")
+    if at is None:
+        return {**dict.fromkeys(names), "confidence": None}
+    return {**{name: math.exp(getattr(at, name)) for name in names}, "confidence": at.confidence}
+
+
+def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcome:
+    """Judge the launches that a trial has so far. Raises InputError, UsageError where they are no trial's."""
+    asked = trial.asked
+    target, holds = quantity(asked.target), [quantity(item) for item in asked.holds]
+    base, candidate = (trial.side(name) for name in ("base", "candidate"))
+    lane = rulebook.lanes.of(trial.launches[0].receipt.run.lane)
+    effect = target.allowed(lane) if asked.effect is None else asked.effect
+
+    def end(answer: Word, why: str, **more: Any) -> Outcome:
+        return Outcome(trial, answer, why, target, effect, level=level, **more)
+
+    if trial.withdrawn:
+        return end(
+            "again", f"{counted(trial.withdrawn, 'launch', 'launches')} of it were withdrawn: open it anew, --afresh"
+        )
+    if not base or not candidate:
+        return end("again", "one side has no launch yet", more=turns_missing(0))
+    verdict = Comparisons(trial.store, rulebook).compare(base, candidate, target.metric, named=(), join="only")
+    shown: dict[str, Any] = {"changed": verdict.difference.axes, "grade": verdict.grade}
+    if (bad := _unfit(verdict, rulebook, base, candidate)) is not None:
+        return end(*bad, **shown)
+    turns = _turns(verdict, base, candidate, rulebook)
+    if not holds and all(quantity(LOSS).worse(*pair) is not None for pair in turns):
+        holds = [quantity(LOSS)]
+    worse = [target.worse(*pair) for pair in turns]
+    better = [-value for value in worse if value is not None]
+    held = tuple(Held(item, item.allowed(lane), _held(item, turns, level)) for item in holds)
+    at = interval(better, level)
+    more = turns_missing(len(better))
+    shown |= {"at": at, "held": held, "turns": len(better), "more": more, "levels": _levels(target, turns)}
+    if not held:
+        shown["notes"] = ("nothing is held: the launches record no loss, and --hold names nothing",)
+    return end(*_answer(target, effect, at, held, more, len(turns) - len(better)), **shown)
+
+
+def _answer(
+    target: Quantity, effect: float, at: TurnInterval | None, held: Sequence[Held], more: int, without: int
+) -> tuple[Word, str]:
+    if lost := [item for item in held if item.status == "lost"]:
+        return "discard", f"{lost[0].words}, and may be by {lost[0].allowed:.2%}"
+    if at is None:
+        have = f"; {counted(without, 'turn')} without {target.title}" if without else ""
+        return "again", f"the first look is after {counted(more, 'turn')} more{have}"
+    if at.high < 0.0:
+        return "discard", f"it is worse on {target.title}"
+    if at.high < math.log1p(effect):
+        return "discard", f"it gains less than {effect:.2%} on {target.title}"
+    still = [item for item in held if item.status == "open"]
+    if at.low > 0.0 and not still:
+        return "keep", f"it is better on {target.title}{', and ' + held[0].quantity.title + ' holds' if held else ''}"
+    if not more:
+        what = f"that {still[0].quantity.title} holds" if at.low > 0.0 else f"a gain on {target.title}"
+        return "discard", f"{MOST_TURNS} turns do not show {what}"
+    waits = f"whether {still[0].quantity.title} holds" if at.low > 0.0 else "the gain"
+    return "again", f"{waits} is not shown yet; {counted(more, 'turn')} more to the next look"
+
+
+def _levels(target: Quantity, turns: Sequence[tuple[Launch, Launch]]) -> tuple[float, float] | None:
+    """The levels of both sides on the metric that they are compared by, in logs where more is better."""
+    metric = metrics.get(target.metric)
+    sides = [[value for launch in side if (value := launch.read(metric).value)] for side in zip(*turns, strict=True)]
+    if len(sides) < 2 or not all(sides):
+        return None
+    a, b = (math.fsum(map(math.log, side)) / len(side) * (1 if metric.better == "higher" else -1) for side in sides)
+    return a, b
+
+
+def _held(item: Quantity, turns: Sequence[tuple[Launch, Launch]], level: float) -> TurnInterval | None:
+    values = [item.worse(*pair) for pair in turns]
+    known = [value for value in values if value is not None]
+    if any(math.isinf(value) for value in known):
+        return TurnInterval(math.inf, math.inf, math.inf, len(known), 1, 1.0)
+    return interval(known, ALONE) if len(known) == len(values) else None
+
+
+def _turns(
+    verdict: Comparison, base: Sequence[Parsed], candidate: Sequence[Parsed], rulebook: Rulebook
+) -> list[tuple[Launch, Launch]]:
+    """The turns of which both launches count, in their order."""
+    counts = {*verdict.a, *verdict.b}
+    pairs = zip(base, candidate, strict=False)
+    return [(rulebook.launch(a), rulebook.launch(b)) for a, b in pairs if a.id in counts and b.id in counts]
+
+
+def _unfit(
+    verdict: Comparison, rulebook: Rulebook, base: Sequence[Parsed], candidate: Sequence[Parsed]
+) -> tuple[Word, str] | None:
+    """Why the launches cannot show a gain, whatever their numbers: who is to blame decides the answer."""
+    lost = {side: [item for item in verdict.lost if item.side == side] for side in ("a", "b")}
+    shares = {"a": len(lost["a"]) / len(base), "b": len(lost["b"]) / len(candidate)}
+    errors = [item for item in verdict.findings if item.level is Level.ERROR and _weighs(item, rulebook)]
+    if mine := [item for item in errors if item.subject == "a"]:
+        return "again", f"the base cannot be measured: {_said(mine[0])}"
+    if errors:
+        return "discard", _said(errors[0])
+    if shares["b"] > max(MOST_LOST, shares["a"]):
+        why = ", ".join(dict.fromkeys(code for item in lost["b"] for code in item.why))
+        return "discard", f"{len(lost['b'])} of {len(candidate)} launches of the candidate do not count: {why}"
+    if GRADES.index(verdict.grade) < GRADES.index("recorded"):
+        return "again", "the numbers of some launch were typed or edited; launch it with: receipts judge"
+    diff = verdict.difference
+    moved = [axis for axis in diff.axes if axis.startswith(WORK)]
+    moved += [item.path for item in (*diff.work, *diff.derived) if item.path in AMOUNTS]
+    if moved:
+        return "discard", f"it computes something else: {', '.join(dict.fromkeys(moved))} changed"
+    first = [[item.stated[GRADIENT] for item in side if item.stated.get(GRADIENT)] for side in (base, candidate)]
+    if all(first) and abs(math.log(_middle(first[1]) / _middle(first[0]))) > GRADIENTS_APART:
+        return (
+            "discard",
+            f"its first gradients are others: a norm of {_middle(first[1]):.3g} against {_middle(first[0]):.3g}",
+        )
+    if not (diff.changed or diff.unknown or diff.left_out):
+        return (
+            "discard",
+            "both sides ran the same code with the same inputs; is the package installed from one of them?",
+        )
+    return None
+
+
+def _weighs(item: Finding, rulebook: Rulebook) -> bool:
+    """Whether a finding speaks against the pair: many settings may change, and what spoils one side C105 has quoted."""
+    if item.on_pair:
+        return item.code not in rulebook.rules.about(Topic.AXES)
+    return item.question is Question.PATH and item.subject == "b"
+
+
+def _said(item: Finding) -> str:
+    return f"{item.code} {item.name.replace('_', ' ')}: {item.found}"
+
+
+def _middle(values: Sequence[float]) -> float:
+    return sorted(values)[len(values) // 2]

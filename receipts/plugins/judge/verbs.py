@@ -1,0 +1,256 @@
+"""``receipts judge``: launch base and candidate in turns, until a change is kept or discarded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from receipts.base.errors import InputError, NoStore, NotFound, Problem, UsageError
+from receipts.base.plugins import service
+from receipts.cli import output
+from receipts.cli.session import Session, verb
+from receipts.plugins.judge.boundary import LOOKS, MOST_TURNS
+from receipts.plugins.judge.trial import ALONE, SESSION, Asked
+
+if TYPE_CHECKING:
+    from receipts.plugins.judge.trees import SideFolder, Sides
+
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,80}")
+SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of Linux
+GRACE: Final = 2.0  # seconds in which what a launch left behind may end by itself
+
+
+@verb("judge")
+@click.option(
+    "--target",
+    default="throughput",
+    show_default=True,
+    metavar="WHAT",
+    help="throughput, memory, time-to-loss=3.28, or a metric.",
+)
+@click.option(
+    "--hold",
+    "holds",
+    multiple=True,
+    metavar="WHAT[=SHARE]",
+    help="What must not get worse: loss, parity, a metric.  [default: loss]",
+)
+@click.option("--effect", metavar="SHARE", help="The smallest gain worth keeping, such as 2%.  [default: the lane's δ]")
+@click.option("--campaign", metavar="NAME", help="The series that the trial is of.")
+@click.option(
+    "--turns", type=click.IntRange(1, MOST_TURNS), default=MOST_TURNS, metavar="N", help="Run at most N turns now."
+)
+@click.option("--afresh", is_flag=True, help="Open the trial anew: a re-run, beside what was judged.")
+@click.option("--lane", metavar="LANE", help="The lane of the launches.  [default: that of their framework and chip]")
+@click.argument("base", metavar="BASE")
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND…")
+def judge(
+    session: Session,
+    target: str,
+    holds: tuple[str, ...],
+    effect: str | None,
+    campaign: str | None,
+    turns: int,
+    afresh: bool,
+    lane: str | None,
+    base: str,
+    command: tuple[str, ...],
+) -> int:
+    """Launch a change and its base in turns, and answer: keep, discard, or again.
+
+    BASE is a Git revision, a folder, or a command in quotes. COMMAND runs in this folder, and for a revision or folder
+    the same command runs there. Each launch is recorded as by receipts record.
+
+    Examples:
+      receipts judge HEAD -- python train.py
+      receipts judge main --target memory --hold throughput=1% -- python train.py
+      receipts judge HEAD --campaign faster-8b -- torchrun --nproc-per-node 8 train.py
+      receipts judge "python train.py --attn math" -- python train.py --attn flash
+
+    It stops as soon as the launches show the answer: looking is part of the plan. A change of what measures (harness,
+    evaluation, data, receipts) is refused, and so is a model, batch or data that is another. Called again, it goes on
+    where it was. More: docs/judge.md. Exit codes: 0 keep, 1 discard, 2 wrong call or input, 3 again: more turns.
+    """
+    from receipts.cli.asked import answered
+    from receipts.plugins.judge import questions
+    from receipts.plugins.judge.quantity import quantity
+    from receipts.plugins.judge.trees import sides
+    from receipts.questions.gate import share
+
+    for item in (target, *holds):
+        quantity(item)
+    least = None if effect is None else share(effect)
+    if effect is not None and least is None:
+        raise UsageError(f"--effect {effect}: write a share, such as 2%")
+    if campaign is not None and (NAME.fullmatch(campaign) is None or campaign == ALONE):
+        raise UsageError(f"--campaign {campaign}: write letters, digits, . _ or -")
+    recording = service("launch", "receipts judge")
+    asked = recording.recorder_settings(session, lane)
+    folder = Path(base) if os.path.isdir(base) else None
+    own = recording.words_of(base) if folder is None and (" " in base.strip() or recording.is_script(base)) else command
+    with sides(base if folder is None and own is command else None, folder) as both:
+        both.refuse_other_measures()
+        question = Asked(target, holds, least, _digest(both.base, own), _digest(both.candidate, command))
+        turn = Turns(
+            session,
+            both,
+            {"base": own, "candidate": command},
+            question,
+            _name(session, campaign, question, afresh=afresh),
+            asked,
+        )
+        turn.run(turns)
+    if turn.ended is not None:
+        session.progress.clear()
+        output.line(
+            json.dumps({"trial": turn.name, "answer": "discard", "why": turn.ended})
+            if session.as_json
+            else f"✗ DISCARD  {turn.ended}"
+        )
+        return 1
+    return answered(
+        questions.judge, session, {"trial": turn.name, "record": True, "form": "text", "as_json": session.as_json}
+    )
+
+
+def _digest(side: SideFolder, words: Sequence[str]) -> str:
+    """What a side is: its files and its command."""
+    return hashlib.sha256(json.dumps([side.tree, list(words)]).encode()).hexdigest()[:16]
+
+
+def _name(session: Session, campaign: str | None, question: Asked, *, afresh: bool) -> str:
+    """The trial's name; one that is opened anew has the next count behind it."""
+    name = f"{campaign or ALONE}/{question.number}"
+    if not afresh:
+        return name
+    return next(own for count in range(2, 1000) if _answer(session, own := f"{name}.{count}") is None)
+
+
+def _answer(session: Session, name: str) -> dict[str, Any] | None:
+    """What the trial says so far; None where it has no launch."""
+    from receipts.api.session import Session as Asking
+    from receipts.plugins.judge import questions
+
+    try:
+        if session.server is not None:
+            return dict(session.server.get(questions.judge.path, [("trial", name)]).data)
+        # A launch may last for days: the store is open for a moment.
+        with session.open_store() as store:
+            return dict(questions.judge.function(Asking(store, session.rulebook), trial=name).to_dict())
+    except (NotFound, NoStore):
+        return None
+
+
+@dataclass
+class Turns:
+    """The launches of one call."""
+
+    session: Session
+    sides: Sides
+    words: dict[str, Sequence[str]]
+    asked: Asked
+    name: str
+    settings: dict[str, str]
+    ended: str | None = None  # why there is nothing to judge: the candidate fails before its first step
+
+    def run(self, most: int) -> None:
+        """Launch until there is an answer, or so many turns were run."""
+        _adopt()
+        known = _answer(self.session, self.name)
+        if known is not None and known["answer"] != "again":
+            output.note(f"receipts: {self.name} was judged already; --afresh opens it anew")
+            return
+        new: list[str] = []
+        for _ in range(most):
+            done = (known or {}).get("turns", 0)
+            for side in ("base", "candidate") if done % 2 == 0 else ("candidate", "base"):
+                new = self.sides.refuse_moved()
+                following = next((looks for looks in LOOKS if looks > done), done)
+                output.note(f"receipts: {side}, turn {done + 1}; the next look is after {following}")
+                if not self._launch(side):
+                    return
+            known = _answer(self.session, self.name)
+            if known is None or known["answer"] != "again" or not known["more"]:
+                break
+        if new:
+            output.note(
+                f"receipts: a launch wrote {', '.join(new[:3])}; have Git ignore it, or the next call is another trial"
+            )
+
+    def _launch(self, side: str) -> bool:
+        """Launch a side once; whether there is something to judge. Raises UsageError where the base fails."""
+        environment = {
+            **self.settings,
+            "RECEIPTS_SESSION": f"{SESSION}{self.name}",
+            "RECEIPTS_TAGS": ",".join(self.asked.tags(side)),
+            "RECEIPTS_LABEL": f"{self.name} {side}",
+        }
+        at = (self.sides.base if side == "base" else self.sides.candidate).folder
+        # Standard output is the answer's alone.
+        code, ids = service("launch", "receipts judge").launch(
+            self.session, self.words[side], environment, at, sys.stderr.fileno()
+        )
+        _end_what_is_left()
+        if code and side == "base":
+            raise UsageError(f"the base fails: its command ended with exit code {code}; mend it, or name another base")
+        if len(ids) != 1:
+            what = "recorded nothing" if not ids else f"recorded {len(ids)} launches"
+            if code and not ids:
+                self.ended = f"the candidate ended with exit code {code}, before it recorded a step"
+                return False
+            raise UsageError(f"the {side} {what}, and a turn is one launch a side; see: receipts record --help")
+        self._check(ids[0], side)
+        return not code
+
+    def _check(self, receipt: str, side: str) -> None:
+        """Raises InputError where a job called its launch something else."""
+        if self.session.server is not None:
+            return  # the server's own answer reads the tags
+        with self.session.open_store() as store:
+            run = store.parsed(receipt).receipt.run
+        if run.session != f"{SESSION}{self.name}" or set(self.asked.tags(side)) - set(run.tags or ()):
+            problem = Problem(
+                "run.tags", f"the job of the {side} changed RECEIPTS_SESSION or RECEIPTS_TAGS", "leave both alone"
+            )
+            raise InputError(receipt[:12], [problem])
+
+
+def _adopt() -> None:
+    """What a launch leaves behind becomes a child of this process, where the system can do that."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def _end_what_is_left() -> None:
+    """End what a launch left behind: it would slow down the next one, which may be the other side's."""
+    until = time.monotonic() + GRACE
+    while True:
+        with suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        try:
+            left = [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+        except (OSError, ValueError):
+            return
+        if not left:
+            return
+        if time.monotonic() > until:
+            output.note(f"receipts: the launch left {len(left)} processes behind, which were ended")
+            for process in left:
+                with suppress(OSError):
+                    os.kill(process, signal.SIGKILL)
+            until = time.monotonic() + GRACE
+        time.sleep(0.05)
