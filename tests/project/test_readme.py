@@ -7,58 +7,18 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from page_sessions import pattern, sessions
 from receipts.cli.group import commands
 from receipts.receipt import Document, parse
 
 pytestmark = pytest.mark.slow
 
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-ELLIPSIS = "…"
 # What a shell of the reader starts; a stranger's Python has nothing of this project.
 PROGRAMS = {"receipts": [sys.executable, "-m", "receipts"], "python": [sys.executable, "-I", "-S"]}
-
-
-@dataclass(frozen=True)
-class Step:
-    """One command of a session with the output that the README shows; a line of `…` stands for any lines."""
-
-    command: str
-    shown: tuple[str, ...]
-
-
-def sessions(text: str) -> list[list[Step]]:
-    """The console blocks of a page, in order."""
-    found = []
-    for block in BLOCK.findall(text):
-        steps: list[Step] = []
-        command, shown = "", []
-        for line in [*block.splitlines(), "$ "]:
-            if line.startswith("$ "):
-                if command:
-                    steps.append(Step(command, tuple(shown)))
-                command, shown = line[2:], []
-            elif command.endswith("\\") and not shown:
-                command = f"{command[:-1].rstrip()} {line.strip()}"
-            else:
-                shown.append(line)
-        found.append(steps)
-    return found
-
-
-def pattern(shown: tuple[str, ...]) -> str:
-    """A regular expression for the output: lines as they stand, `…` alone for any lines, within one for any text."""
-    parts = []
-    for line in shown:
-        if line.strip() == ELLIPSIS:
-            parts.append(r"(?:.*\n)*?")
-        else:
-            parts.append(re.escape(line.rstrip()).replace(re.escape(ELLIPSIS), ".*?") + r"[ ]*\n")
-    return "".join(parts)
 
 
 def test_a_shown_line_that_differs_is_noticed() -> None:

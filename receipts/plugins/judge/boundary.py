@@ -66,9 +66,9 @@ def next_level(kept: Sequence[bool]) -> float:
     def share(trials: int) -> float:
         return float(trials**-_EXPONENT) / _SERIES
 
-    number, found = len(kept) + 1, [place for place, one in enumerate(kept, 1) if one]
+    number, discoveries = len(kept) + 1, [place for place, one in enumerate(kept, 1) if one]
     start = RATE / 2.0
-    earned = [RATE - start if not before else RATE for before in range(len(found))]
+    earned = [RATE - start if not before else RATE for before in range(len(discoveries))]
     return share(number) * start + math.fsum(
-        gain * share(number - place) for gain, place in zip(earned, found, strict=True)
+        gain * share(number - place) for gain, place in zip(earned, discoveries, strict=True)
     )

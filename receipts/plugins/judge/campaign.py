@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from receipts.plugins.judge.trial import Trial
     from receipts.store import Store
 
-Standing = Literal["survives", "does not survive", "not run again", ""]
+Standing = Literal["survives", "is gone", "missing", ""]
 
 
 def level_of(store: Store, trial: Trial) -> float:
@@ -50,11 +50,11 @@ class Tried:
         if not self.kept:
             return ""
         if self.outcome is None or self.outcome.answer == "discard":
-            return "does not survive"
+            return "is gone"
         answers = [item.answer for item in self.again if item.answer != "again"]
         if not answers:
-            return "not run again"
-        return "survives" if answers[-1] == "keep" else "does not survive"
+            return "missing"
+        return "survives" if answers[-1] == "keep" else "is gone"
 
     def as_data(self) -> dict[str, Any]:
         """The trial as a row."""
@@ -97,7 +97,7 @@ class Campaign:
     def exit_code(self) -> int:
         """0 what was kept survives, 1 some does not, 3 some was not run again."""
         standings = {item.standing for item in self.kept}
-        return 1 if "does not survive" in standings else 3 if "not run again" in standings else 0
+        return 1 if "is gone" in standings else 3 if "missing" in standings else 0
 
     def as_data(self) -> dict[str, Any]:
         """The campaign as data."""

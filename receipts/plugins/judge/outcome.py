@@ -229,9 +229,9 @@ def _unfit(
     shares = {"a": len(lost["a"]) / len(base), "b": len(lost["b"]) / len(candidate)}
     errors = [item for item in verdict.findings if item.level is Level.ERROR and _weighs(item, rulebook)]
     if mine := [item for item in errors if item.subject == "a"]:
-        return "again", f"the base cannot be measured: {_said(mine[0])}"
+        return "again", f"the base cannot be measured: {_quoted(mine[0])}"
     if errors:
-        return "discard", _said(errors[0])
+        return "discard", _quoted(errors[0])
     if shares["b"] > max(MOST_LOST, shares["a"]):
         why = ", ".join(dict.fromkeys(code for item in lost["b"] for code in item.why))
         return "discard", f"{len(lost['b'])} of {len(candidate)} launches of the candidate do not count: {why}"
@@ -263,7 +263,7 @@ def _weighs(item: Finding, rulebook: Rulebook) -> bool:
     return item.question is Question.PATH and item.subject == "b"
 
 
-def _said(item: Finding) -> str:
+def _quoted(item: Finding) -> str:
     return f"{item.code} {item.name.replace('_', ' ')}: {item.found}"
 
 

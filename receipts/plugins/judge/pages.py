@@ -62,7 +62,7 @@ def campaign_page(seen: Campaign) -> Page:
     head = f"{counted(len(seen.tried), 'trial')}, {len(seen.kept)} kept, {survive} shown again by a re-run"
     table = table_of(
         "Trials in their order",
-        "# trial | decided | !times better | interval | turns | level | after a re-run",
+        "trial ^0 | decided ^0 | !times better ^0 | interval ^1 | !turns ^3 | !level ^2 | re-run ^0",
         (_row(number, item) for number, item in enumerate(seen.tried, 1)),
     )
     return Page(

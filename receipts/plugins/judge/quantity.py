@@ -82,12 +82,10 @@ def _values(
 
 
 def losses(launch: Launch) -> dict[int, float]:
-    """Losses by step: the series, or the last one at the number of steps."""
-    steps, values = (launch.stated.get(f"measurement.loss.{name}") for name in ("steps", "values"))
-    if steps is not None and values is not None:
-        return dict(zip(steps, values, strict=False))
+    """Losses by step: the series, and the last one at the number of steps."""
+    steps, values = (launch.stated.get(f"measurement.loss.{name}") or () for name in ("steps", "values"))
     last, count = launch.stated.get("measurement.loss.last"), launch.steps_trained
-    return {count - 1: last} if count and last is not None else {}
+    return dict(zip(steps, values, strict=False)) | ({count - 1: last} if count and last is not None else {})
 
 
 def _common(base: Launch, candidate: Launch) -> list[float]:

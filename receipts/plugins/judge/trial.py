@@ -137,11 +137,11 @@ class Trial:
 
 def trials(store: Store, campaign: str) -> list[Trial]:
     """Every trial of a campaign, in the order in which the store took in their first launches."""
-    found: dict[str, list[Entry]] = {}
+    by_session: dict[str, list[Entry]] = {}
     rows = store.find(Filters((Condition("session", "=", f"{SESSION}{campaign}/*"),), superseded=True))
     for entry in sorted(rows, key=lambda item: (item.submitted_at, item.started)):
-        found.setdefault(str(entry.session), []).append(entry)
-    return [Trial(session, tuple(entries), store) for session, entries in found.items()]
+        by_session.setdefault(str(entry.session), []).append(entry)
+    return [Trial(session, tuple(entries), store) for session, entries in by_session.items()]
 
 
 def trial(store: Store, name: str) -> Trial:

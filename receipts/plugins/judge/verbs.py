@@ -200,9 +200,8 @@ class Turns:
         }
         at = (self.sides.base if side == "base" else self.sides.candidate).folder
         # Standard output is the answer's alone.
-        code, ids = service("launch", "receipts judge").launch(
-            self.session, self.words[side], environment, at, sys.stderr.fileno()
-        )
+        launch = service("launch", "receipts judge").launch
+        code, ids = launch(self.session, self.words[side], environment, at, sys.stderr.fileno(), quiet=True)
         _end_what_is_left()
         if code and side == "base":
             raise UsageError(f"the base fails: its command ended with exit code {code}; mend it, or name another base")

@@ -186,10 +186,12 @@ def launch(
     out: int | None = None,
     *,
     no_submit: bool = False,
+    quiet: bool = False,
 ) -> tuple[int, list[str]]:
     """Launch once, and submit what it recorded; the command's code, and the ids of its receipts, or their files.
 
-    It runs in the folder ``at`` and prints to the file descriptor ``out``. A service of this plugin: *launch*.
+    It runs in the folder ``at`` and prints to the file descriptor ``out``; ``quiet`` says no verdict. A service of this
+    plugin: *launch*.
     """
     from receipts.plugins.run.observed import LaunchFolder, ObservedLaunch
 
@@ -206,7 +208,7 @@ def launch(
                 names += _collected(session, item)
                 continue
             whole = _whole(session, item)
-            names.append(_left(whole) if no_submit else _submitted(session, whole))
+            names.append(_left(whole) if no_submit else _submitted(session, whole, quiet=quiet))
     return seen.exit_code, names
 
 
@@ -281,7 +283,7 @@ def _left(whole: Amended) -> str:
     return path
 
 
-def _submitted(session: Session, whole: Amended) -> str:
+def _submitted(session: Session, whole: Amended, *, quiet: bool) -> str:
     """Store the receipt with its evidence, and say its verdict; its id. Raises InputError where it is refused."""
     from receipts.cli.submit import spooling
     from receipts.publish.verdict import outcome
@@ -300,8 +302,9 @@ def _submitted(session: Session, whole: Amended) -> str:
         kept.items.settle()
         if item.error is not None:
             raise item.error
-        output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
-        if item.verdict is not None:
+        if not quiet:
+            output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
+        if item.verdict is not None and not quiet:
             _advise(session, whole, item.verdict)
     return whole.document.id
 

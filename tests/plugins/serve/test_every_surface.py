@@ -160,6 +160,8 @@ CASES: Mapping[str, tuple[Case, ...]] = {
     ),
     "history": (case(A, receipt=A), case("--lane", "cpu-torch", lane="cpu-torch"), case()),
     "incident list": (case(), case("--all", every=True)),
+    "judge": (case(trial="alone/none"),),
+    "campaign": (case("none", name="none"),),
 }
 
 
