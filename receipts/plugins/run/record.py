@@ -107,14 +107,10 @@ def record(
             if several:
                 output.note(f"receipts: {side.label or shlex.join(side.words)[:60]}, {number + 1} of {launches}")
             own = {"RECEIPTS_LABEL": side.label} if side.label else {}
-<<<<<<< HEAD
             if step:
                 own["RECEIPTS_LAUNCH"] = uuid_of("record", *step, str(number), str(wanted.index(side)))
-            code = _launch(session, side, {**asked, **own}, names, no_submit=no_submit)
-=======
             code, stored_now = launch(session, side.words, {**asked, **own}, no_submit=no_submit)
             names += stored_now
->>>>>>> 32e98336 (judge: launch a change and its base in turns, keep or discard)
             if code:
                 if several and (number + 1 < launches or side is not wanted[-1]):
                     output.note("receipts: it failed, so nothing more is launched")
@@ -205,7 +201,7 @@ def launch(
         for item in recorded:
             output.note(f"receipts: {item.note}") if item.note else None
             if item.parts and not no_submit:
-                names += _collected(session, item)
+                names += _collected(session, item, quiet=quiet)
                 continue
             whole = _whole(session, item)
             names.append(_left(whole) if no_submit else _submitted(session, whole, quiet=quiet))
@@ -240,7 +236,7 @@ def _whole(session: Session, item: Recorded) -> Amended:
     return amended(str(item.receipt), files, None, options)
 
 
-def _collected(session: Session, item: Recorded) -> list[str]:
+def _collected(session: Session, item: Recorded, *, quiet: bool) -> list[str]:
     """Hand this host's parts to the server, or to the store; the receipt's id where they complete the launch."""
     from receipts.emit import document
     from receipts.receipt import Document
@@ -260,7 +256,7 @@ def _collected(session: Session, item: Recorded) -> list[str]:
             with session.open_store() as store:
                 waiting = parts.keep(parts.folder_of(store.database.address), raw, partial=False)
             if waiting.receipt is not None:
-                stored = _submitted(session, Amended(Document(waiting.receipt, str(item.receipt))))
+                stored = _submitted(session, Amended(Document(waiting.receipt, str(item.receipt))), quiet=quiet)
                 parts.done(waiting)
                 return [stored]
             status = parts.waiting_words(waiting)
