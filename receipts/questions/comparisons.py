@@ -117,9 +117,15 @@ class Comparisons:
         """Stored launches of a receipt's configuration, the newest first, that may stand beside it."""
         return self._stored.newest(one, self._lane(one)) if self._stored is not None else ()
 
-    def pool(self, group: Group, other: Group = (), join: Join = "session") -> list[Parsed]:
-        """One side alone."""
-        return self.asked(group, other, join).a
+    def pool(
+        self,
+        group: Group,
+        other: Group = (),
+        join: Join = "session",
+        few: Callable[[AlikeLaunch], object] | None = None,
+    ) -> list[Parsed]:
+        """One side alone; see `receipts.questions.sides.asked` for ``few``."""
+        return asked(self._stored, self._lane, group, other, join=join, few=few).a
 
     def sides(
         self, asked: Asked, metric: str, named: Collection[str] | None = None, *, of_shape: bool = False

@@ -7,7 +7,7 @@ group ran after the other, which leaves an effect unproven, takes nothing from t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from receipts import metrics
 from receipts.base.environment import same_principal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
     from receipts.store import Store
     from receipts.store.entry import Entry
+    from receipts.store.query.replicates import AlikeLaunch
 
 
 SignatureState = Literal["signed", "unsigned", "bad", "unchecked"]
@@ -67,9 +68,6 @@ def signer(store: Store, parsed: Parsed) -> Signer | None:
     return Signer("signed", " and ".join(names), "; ".join(notes))
 
 
-MAX_LAUNCHES: Final = 5  # launches of each group: a page of a launch asks, and dozens tell nothing more
-
-
 class Reproduced(NamedTuple):
     """How many launches agree with a result, on which other hosts, and which other actors submitted them."""
 
@@ -84,13 +82,13 @@ class Reproduced(NamedTuple):
 
 def reproduced(comparisons: Comparisons, store: Store, one: Parsed, metric: str = metrics.DEFAULT) -> Reproduced | None:
     """Who reproduced a stored receipt's value of a metric, by comparisons in its store; None where nobody did."""
-    pool = comparisons.pool([one], join="all")
+    head = store.entry(one.id)
+    pool = comparisons.pool([one], join="all", few=lambda row: _elsewhere(row, head))
     rows = {row.id: row for row in ReportQueries(store.database).entries([item.id for item in pool])}
-    head = rows[one.id]
-    others = [item for item in pool if _elsewhere(rows[item.id], head)][:MAX_LAUNCHES]
+    others = [item for item in pool if _elsewhere(rows[item.id], head)]
     if not others:
         return None
-    own = [one, *(item for item in pool if item.id != one.id and not _elsewhere(rows[item.id], head))][:MAX_LAUNCHES]
+    own = [item for item in pool if not _elsewhere(rows[item.id], head)]
     try:
         verdict = comparisons.compare(own, others, metric, named=(), join="only")
     except UsageError:
@@ -109,7 +107,7 @@ def _within(effect: Effect) -> bool:
     return low is not None and high is not None and 1 - margin <= low and high <= 1 + margin
 
 
-def _elsewhere(row: Entry, head: Entry) -> bool:
+def _elsewhere(row: Entry | AlikeLaunch, head: Entry) -> bool:
     """Whether another host ran it, or another actor submitted it."""
     hosts = None not in (row.host, head.host) and row.host != head.host
     return hosts or not same_principal(row.actor, head.actor)

@@ -9,6 +9,7 @@ they are counted, and show how far days lie apart.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Group = Sequence[Parsed]
 Join = Literal["session", "label", "only", "all"]
 MAX_HELD: Final = 1000  # configurations whose launches are held at once
+FEW_JOINED: Final = 5  # of each kind, where a page of a launch asks: dozens tell nothing more
 MAX_JOINED: Final = 200  # stored launches that are added to a side: each is read whole
 # What one launch of a side says for all of them beside its axes; `compare` leaves open what differs in it.
 AS_MEASURED = (
@@ -103,6 +105,7 @@ def asked(
     *,
     labelled: Collection[str] = (),
     join: Join = "session",
+    few: Callable[[AlikeLaunch], object] | None = None,
 ) -> Asked:
     """Both sides with the stored launches that belong to them.
 
@@ -110,12 +113,13 @@ def asked(
     *session* adds the launches of the session of those that were named by id, *label* also those of the other sessions
     that both labels have launches of, as if the labels had been named, *only* adds none, *all* pools every stored
     launch of the configurations. None is added that the other side names; where both sides are of one configuration
-    and label nothing is, since what repeats one side repeats the other.
+    and label nothing is, since what repeats one side repeats the other. ``few``: of the launches for which it gives one
+    value, `FEW_JOINED` are added at most.
     """
     groups = (list(a), list(b))
     if stored is None or not any(groups):
         return Asked(*groups, pooled=join == "all")
-    return _Sides(stored, lane_of, groups, frozenset(labelled)).joined(join)
+    return _Sides(stored, lane_of, groups, frozenset(labelled)).joined(join, few)
 
 
 class _Sides:
@@ -181,10 +185,10 @@ class _Sides:
         )
         return frozenset({*joined, *near})
 
-    def joined(self, join: Join) -> Asked:
+    def joined(self, join: Join, few: Callable[[AlikeLaunch], object] | None) -> Asked:
         """Both sides as `asked` says."""
         belonging = self._in_session | (self._of_shared_sessions() if join == "label" else frozenset())
-        sides = [self._added(at, join, belonging) for at in (0, 1)]
+        sides = [self._added(at, join, belonging, few) for at in (0, 1)]
         ids = {item.id for side in sides for item in side}
         left_out = (*self._left_out(0, "a", ids), *self._left_out(1, "b", ids))
         history = tuple(
@@ -212,7 +216,9 @@ class _Sides:
         shared = set(numbers[: len(rows[0])]) & set(numbers[len(rows[0]) :])
         return frozenset(row.id for row, number in zip(every, numbers, strict=True) if number in shared)
 
-    def _added(self, at: int, join: Join, belonging: Collection[str]) -> list[Parsed]:
+    def _added(
+        self, at: int, join: Join, belonging: Collection[str], few: Callable[[AlikeLaunch], object] | None
+    ) -> list[Parsed]:
         """A side with the stored launches that join it, the earliest first behind those that were named."""
         side = list(self._groups[at])
         if not side or join == "only" or not (self._open[at] if join != "all" else not self._twins):
@@ -221,10 +227,13 @@ class _Sides:
         wanted = [row for row in rows if join == "all" or (row.id in belonging and row.label in self._labels[at])]
         steps = {own for item in side for own in distinct_steps(item)}
         added: list[Parsed] = []
+        kinds = Counter[object]()
         for row in wanted:
             if len(added) >= MAX_JOINED:
                 break
             if row.id in self._named or row.launch in self._launches:
+                continue
+            if few is not None and kinds[few(row)] >= FEW_JOINED:
                 continue
             candidate = self._store.parsed(row.id)
             own_steps = distinct_steps(candidate)
@@ -232,6 +241,8 @@ class _Sides:
                 steps.update(own_steps)
                 self._launches.add(row.launch)
                 added.append(candidate)
+                if few is not None:
+                    kinds[few(row)] += 1
         return [*side, *sorted(added, key=lambda item: item.receipt.run.started)]
 
     @property

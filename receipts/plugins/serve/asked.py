@@ -79,8 +79,9 @@ class Asked:
 
 
 def asked_of(question: Question[..., Any], call: Call) -> Any:
-    """The answer to a question by the query of a page, where nothing else is in it. Raises UsageError."""
-    params = [_param(item) for item in question.parameters if not item.how.local]
+    """The answer to a question by the path and query of a page, which hold nothing else. Raises UsageError."""
+    in_path = call.request.path_params
+    params = [_param(item) for item in question.parameters if not item.how.local and item.wire not in in_path]
     values = values_of(tuple(params), call.request.query_params)
     return question.function(call.store.session, **_given(question, replace(call, values=values)))
 

@@ -19,6 +19,7 @@ from receipts.publish.report.regressions import section
 from receipts.questions.week.events import regressions
 from receipts.receipt.document import UNFAILED
 from receipts.store import Filters, condition
+from receipts.store.query.reports import facets
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -36,13 +37,9 @@ def failures(call: Call) -> View:
     lane = given.get("lane") or (lanes[0] if lanes else "")
     if lane and lane not in lanes:
         raise NotFound(f"no receipt has lane {lane!r}")
-    outcomes = [name for name, _ in held["outcome"] if name not in UNFAILED]
-    every: list[Stored] = []
-    for outcome in outcomes:
-        listed = list_receipts(call.store.session, [f"lane={lane}", f"outcome={outcome}"], limit=ROWS + 1)
-        every += listed.entries
-    rows = sorted(every, key=lambda item: item.started, reverse=True)[:ROWS]
-    sections = [_envelope(call, lane), failed(rows)] if lane else []
+    every, envelope = call.server.cached(f"failures {lane}", lambda: _failures(call.server, lane))
+    rows = every[:ROWS]
+    sections = [envelope, failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
     status = 200
     if given.get("plan"):
@@ -59,6 +56,18 @@ def failures(call: Call) -> View:
     number = counted(len(rows), "failed launch", "failed launches")
     headline = f"{which}{number} of {lane}, {cost}" if rows else "no launch failed"
     return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values, status)
+
+
+def _failures(server: Server, lane: str) -> tuple[list[Stored], Section]:
+    """The newest failed launches of a lane, one more than are shown, and its envelope."""
+    opened = server.store().opened
+    every: list[Stored] = []
+    for outcome, count in facets(opened.database).of({"lane": lane})["outcome"]:
+        if count and outcome not in UNFAILED:
+            asked = Filters((condition(f"lane={lane}"), condition(f"outcome={outcome}")), limit=min(count, ROWS + 1))
+            every += opened.find(asked)
+    every.sort(key=lambda item: item.started, reverse=True)
+    return every[: ROWS + 1], _envelope(server, lane)
 
 
 def _chip_hours(item: Stored) -> float | None:
@@ -88,14 +97,14 @@ def failed(rows: Sequence[Stored]) -> Section:
     return Section("failed", "What failed", tables=(table_of("Newest first", header, lines, empty="nothing failed"),))
 
 
-def _envelope(call: Call, lane: str) -> Section:
+def _envelope(server: Server, lane: str) -> Section:
     """Sequence by micro batch, for each model, depth and number of chips: how many launches fit, how many did not."""
     from receipts.axes.shape import described
 
-    store = call.store.opened
+    store = server.store().opened
     last: dict[tuple[Any, ...], str] = {}
     cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
-    for item in call.server.cached(f"reached {lane}", lambda: call.server.opened.query.reached(lane)):
+    for item in store.query.reached(lane):
         if item.sequence_length is None or item.micro_batch is None:
             continue
         where = (item.accelerator, item.chips, item.depth, item.key)
@@ -103,7 +112,7 @@ def _envelope(call: Call, lane: str) -> Section:
         counts = cells.setdefault(where, {}).setdefault((item.sequence_length, item.micro_batch), [0, 0])
         counts[item.outcome != "ok"] += item.launches
     tables = []
-    for where, held in list(cells.items())[: call.server.settings.limits.shapes]:
+    for where, held in list(cells.items())[: server.settings.limits.shapes]:
         accelerator, chips, depth, _ = where
         known = described(store.parsed(last[where]).stated)
         name = ": ".join(filter(None, (known.name or known.family, known.model, known.layout)))

@@ -21,7 +21,7 @@ from receipts.publish.page import Page, marked
 from receipts.publish.readings import number
 from receipts.store import Condition, Filters, condition
 from receipts.store.query.conditions import is_condition
-from receipts.store.query.reports import FACETS
+from receipts.store.query.reports import FACETS, ReportQueries
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -134,8 +134,11 @@ def runs(call: Call) -> View:
     """Stored receipts, folded by configuration; two that are ticked are compared, more swept."""
     given = call.request.query_params
     search = Search.of(given, call.store.opened.pins())
-    part = _by_time(call, search, given) if search.sort == "started" else _sorted(call, search, given)
     held = call.server.facets(search.conditions, search.words)
+    if held.whole and (search.conditions or search.words) and not held.total(search.chosen):
+        part = _Part((), "", "")
+    else:
+        part = _by_time(call, search, given) if search.sort == "started" else _sorted(call, search, given)
     filters = [
         (name, [(value, count, _turn(search, name, value), search.chosen.get(name) == value) for value, count in by])
         for name, by in held.of(search.chosen).items()
@@ -210,19 +213,23 @@ def _sorted(call: Call, search: Search, given: QueryParams) -> _Part:
     column, page = COLUMNS[search.sort], 0
     with suppress(ValueError):
         page = max(0, min(int(given.get("page", "0")), SORTED // ROWS))
-    rows_read = list(call.store.opened.find(Filters(search.filters, limit=SORTED, words=search.words)))
-    known = [row for row in rows_read if getattr(row, column) is not None]
-    known.sort(key=lambda row: getattr(row, column), reverse=search.turned == (search.sort in WORDS))
-    known += [row for row in rows_read if getattr(row, column) is None]
+
+    def ids() -> list[str]:
+        rows = list(call.store.opened.find(Filters(search.filters, limit=SORTED, words=search.words)))
+        known = [row for row in rows if getattr(row, column) is not None]
+        known.sort(key=lambda row: getattr(row, column), reverse=search.turned == (search.sort in WORDS))
+        return [row.id for row in (*known, *(row for row in rows if getattr(row, column) is None))]
+
+    ordered = call.server.shared((search.filters, search.words, search.sort, search.turned), ids)
+    here = ordered[page * ROWS : (page + 1) * ROWS]
+    rows = {row.id: row for row in ReportQueries(call.store.opened.database).entries(here)}
     before = search.query(page=str(page - 1)) if page else ""
-    after = search.query(page=str(page + 1)) if len(known) > (page + 1) * ROWS else ""
-    return _Part(known[page * ROWS : (page + 1) * ROWS], before, after)
+    after = search.query(page=str(page + 1)) if len(ordered) > (page + 1) * ROWS else ""
+    return _Part([rows[name] for name in here if name in rows], before, after)
 
 
 def _folds(call: Call, rows: Sequence[Stored]) -> Iterator[dict[str, Any]]:
     """Rows by configuration, in the order of the newest launch of each."""
-    from receipts.store.query.reports import ReportQueries
-
     places = ReportQueries(call.store.opened.database).place([item.id for item in rows])
     groups: dict[object, list[Stored]] = {}
     for item in rows:

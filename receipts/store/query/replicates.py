@@ -109,7 +109,7 @@ def _line_configurations(connection: Connection, of: Configuration) -> list[int]
 
 MAX_OTHERS: Final = 100  # launches of other sessions that are read
 MAX_ALIKE: Final = 400  # launches of a configuration that are read at once
-_COLUMNS: Final = ("id", "launch", "label", "session", "host", "started", "outcome", "rate_source", *METRICS)
+_COLUMNS: Final = ("id", "launch", "label", "session", "host", "actor", "started", "outcome", "rate_source", *METRICS)
 _SPOILT: Final = ~entries.unspoiled_rows(Taint.RATE)
 _SELECTED: Final = (*(receipts.c[name] for name in _COLUMNS), (~_SPOILT).label("sound"))
 _NEWEST_FIRST: Final = (receipts.c.started.desc(), receipts.c.seq.desc())
@@ -152,6 +152,7 @@ class AlikeLaunch(NamedTuple):
     label: str | None
     session: str | None
     host: str | None
+    actor: str
     started: datetime
     outcome: str
     sound: bool

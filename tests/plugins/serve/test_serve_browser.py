@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,10 +11,22 @@ import report_store
 from browser import WCAG, Watched, faults, overflow, watched
 from thorough import unless_thorough
 
+if TYPE_CHECKING:
+    from receipts.plugins.serve.server import Server
+
 pytestmark = pytest.mark.slow
 
 EVERY = report_store.everything()
 A, B, HOSTILE = EVERY[0].id, EVERY[4].id, EVERY[6].id
+CLAIM = f"""schema_version = "1.0"
+[[claim]]
+id = "kept"
+kind = "speedup"
+text = "4 threads are faster"
+effect = "at least 1.1"
+baseline = ["{A}"]
+candidate = ["{B}"]
+"""
 PAGES = {
     "frontier": "/",
     "runs": "/runs",
@@ -23,8 +35,19 @@ PAGES = {
     "compare": f"/compare?a={A}&b={B}",
     "sweep": f"/compare?run={B}&run={A}&run={EVERY[8].id}",
     "nothing to compare": "/compare",
+    "one side": f"/compare?b={A}",
+    "rejected": f"/compare?a={A}&b={HOSTILE}",
     "failures": "/failures?lane=cpu-torch&plan=@golden",
     "inbox": "/inbox",
+    "histories": "/histories",
+    "history": f"/histories?receipt={A}",
+    "lines": "/histories?lane=cpu-torch",
+    "nothing to bridge": "/bridge",
+    "bridge": f"/bridge?a={A}&b={HOSTILE}",
+    "claims": "/claims",
+    "claim": "/claims/kept",
+    "decisions": "/decisions",
+    "reports": "/reports",
     "login": "/login",
     "not there": "/runs/nothing",
 }
@@ -33,7 +56,9 @@ AUDITED = WIDTHS[unless_thorough(1, 0) :]  # axe takes seconds a page, and sees 
 
 
 @pytest.fixture(params=PAGES)
-def seen(request: pytest.FixtureRequest, chromium: Any, listening: str) -> Iterator[Watched]:
+def seen(request: pytest.FixtureRequest, chromium: Any, listening: str, server: Server) -> Iterator[Watched]:
+    if "claim" in request.param:
+        server.store().add_claims(CLAIM.encode())
     with watched(chromium, f"{listening}{PAGES[request.param]}") as page:
         page.page.evaluate("document.querySelectorAll('details').forEach(item => { item.open = true })")
         yield page
