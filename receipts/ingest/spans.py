@@ -73,9 +73,9 @@ class Activities:
 class SpanTrace:
     """The spans of one file. ``marks`` are steps: number, begin and end on the host.
 
-    ``own_marks`` are those that a device made itself, on its own clock. A chain is the number of the chain around it
-    (0: none) and a name. ``host`` are spans with what the plugin calls them. ``facts`` say where, on what,
-    and how it was traced.
+    ``device_marks`` are those of one device; ``tiled`` says that it made them itself, on its own clock. A chain is the
+    number of the chain around it (0: none) and a name. ``host`` are spans with what the plugin calls them. ``facts``
+    say where, on what, and how it was traced.
     """
 
     producer: str
@@ -83,7 +83,8 @@ class SpanTrace:
     chains: list[tuple[int, int]] = field(default_factory=lambda: [(0, -1)])
     devices: dict[str, Activities] = field(default_factory=dict)
     marks: list[tuple[int, int, int]] = field(default_factory=list)
-    own_marks: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    device_marks: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
+    tiled: bool = False
     host: list[tuple[str, int, int]] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
     broken: str = ""

@@ -43,7 +43,7 @@ class Owned(NamedTuple):
 def marks_of(trace: SpanTrace, device: str = "") -> list[tuple[int, int, int]]:
     """The marks of steps in their order; of several with one number (other threads, a nested mark) the first."""
     marks: dict[int, tuple[int, int, int]] = {}
-    for mark in sorted(trace.own_marks.get(device) or trace.marks, key=lambda item: (item[1], -item[2], item[0])):
+    for mark in sorted(trace.device_marks.get(device) or trace.marks, key=lambda item: (item[1], -item[2], item[0])):
         marks.setdefault(mark[0], mark)
     return sorted(marks.values(), key=lambda item: item[1])
 
@@ -52,7 +52,7 @@ def windows(trace: SpanTrace, work: Activities, *, host: bool, device: str = "")
     """The windows of a device; none without marks, or where no activity can be laid to a step."""
     marks = marks_of(trace, device)
     begins = [mark[1] for mark in marks]
-    host = host or device in trace.own_marks  # the marks are of the clock of the activities
+    host = host or (trace.tiled and device in trace.device_marks)  # the marks are of the clock of the activities
     starts: list[int | None] = list(begins) if host else [None] * len(marks)
     if not host and begins:
         for begin, launched in zip(work.begin, work.launched, strict=True):

@@ -23,6 +23,8 @@ from receipts.ingest.device_profile import Histogram, TableReader, Timeline, cou
 from receipts.ingest.reader import FileReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
+from receipts.ingest.spans import span_service
+from receipts.readers.nvidia.nsys_spans import NsysSpans
 
 KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 MAX_TEXT: Final = 1 << 24  # bytes of one name in the file
@@ -83,6 +85,7 @@ class _Export:
         steps = self._steps()
         self._histogram.write(reading, arch=arch)
         reading.complete = reading.records > 0
+        self._spans()
         reading.steps_covered = len(steps) or None
         if not (self._histogram.kernels and steps):
             return
@@ -91,6 +94,22 @@ class _Export:
             reading.remark("missing", f"{what}: that an operator ran there is not excluded")
         elif self._large_copies is not None:
             reading.fallbacks = {}
+
+    def _spans(self) -> None:
+        """What a plugin makes of what ran when."""
+        reading, service = self._reading, span_service()
+        if service is None or not self._has("StringIds"):
+            return
+        accelerator = reading.stated.get("hardware.accelerator")
+        facts = {
+            "host": reading.host,
+            "processes": sorted(reading.processes)[:64],
+            "between": reading.between,
+            "accelerator": accelerator.value if accelerator else None,
+        }
+        spans = NsysSpans(service, self._rows, self._columns, _STEP)
+        if (extract := spans.extract(facts)) is not None:
+            reading.extracts[service.name] = extract
 
     def _has(self, table: str, *columns: str) -> bool:
         return table in self._columns and self._columns[table].issuperset(columns)

@@ -50,7 +50,7 @@ class XlaSpans:
         if device := _DEVICE.match(plane):
             if line == "Steps":
                 number = _whole(stats.get("step_num", name))
-                marks = trace.own_marks.setdefault(device[1], [])
+                trace.tiled, marks = True, trace.device_marks.setdefault(device[1], [])
                 if len(marks) < MAX_MARKS:
                     marks.append((len(marks) if number < 0 else number, begin, end))
             elif line.startswith("Stream #" if device[1][0] == "G" else "XLA Ops") or (

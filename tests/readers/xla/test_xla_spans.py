@@ -54,7 +54,7 @@ def test_two_cores_are_two_devices_with_steps_of_their_own() -> None:
             collector.event(f"/device:TPU:{core}", "Steps", 1, str(at), begin, begin + 990, {})
             collector.event(f"/device:TPU:{core}", "XLA Ops", 3, "dot.1", begin, begin + 500, {})
     collector.finish({}, "")
-    assert {device: marks[0] for device, marks in kept[0].own_marks.items()} == {
+    assert {device: marks[0] for device, marks in kept[0].device_marks.items()} == {
         "TPU:0": (0, 0, 990),
         "TPU:1": (0, 17, 1007),
     }
