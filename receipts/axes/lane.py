@@ -60,8 +60,9 @@ RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tfl
 # The names of metrics/registry.py, which is above this room; a test compares them.
 METRICS = (
     *(*RATES, "peak_bytes", "peak_reserved_bytes", "compile_seconds", "training_seconds", "goodput"),
-    *("loss_last", "validation_loss", "bits_per_byte", "gradient_norm"),
+    *("loss_last", "validation_loss", "bits_per_byte", "gradient_norm", "joules_per_token", "cost_per_token"),
 )
+KILOWATT_HOUR = "kilowatt_hour"  # among the prices, beside those of a chip-hour by accelerator
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ class Lane:
     loss_parity: float = 0.02
     clock_spread: float = 0.05
     source: str = ""
+    prices: Mapping[str, float] = field(default_factory=dict)  # of receipts.toml
 
     @property
     def required_leaves(self) -> tuple[str, ...]:
@@ -275,6 +277,7 @@ class Lanes:
 
     folders: tuple[Path, ...]
     bookkeeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # beside each lane's own
+    prices: Mapping[str, float] = field(default_factory=dict)
 
     def names(self) -> tuple[str, ...]:
         """Names in order."""
@@ -295,7 +298,7 @@ class Lanes:
         path = self._files.get(name)
         if path is None:
             raise NotFound(f"there is no lane {name!r}; known: {', '.join(self.names())}{near(name, self.names())}")
-        return _load_cached(path, path.stat().st_mtime_ns, tuple(self.bookkeeping.items()))
+        return _load_cached(path, path.stat().st_mtime_ns, tuple(self.bookkeeping.items()), tuple(self.prices.items()))
 
     def of(self, name: str) -> Lane:
         """The lane that a receipt names, or ``unlisted``, which waives nothing and never witnesses a path."""
@@ -307,10 +310,13 @@ class Lanes:
 
 
 @lru_cache(maxsize=64)
-def _load_cached(path: Path, _changed: int, names: tuple[tuple[str, tuple[str, ...]], ...]) -> Lane:
+def _load_cached(
+    path: Path, _changed: int, names: tuple[tuple[str, tuple[str, ...]], ...], prices: tuple[tuple[str, float], ...]
+) -> Lane:
     lane = load_lanes(path)
     own = lane.bookkeeping
-    return replace(lane, bookkeeping={**own, **{role: (*own.get(role, ()), *more) for role, more in names}})
+    more_names = {role: (*own.get(role, ()), *more) for role, more in names}
+    return replace(lane, bookkeeping={**own, **more_names}, prices=dict(prices))
 
 
 def load_lanes(path: Path) -> Lane:
@@ -324,7 +330,7 @@ def load_lanes(path: Path) -> Lane:
 
 def lane_from_table(table: Mapping[str, Any], path: Path) -> Lane:
     """Check a parsed lane table key by key."""
-    known = {item.name: item for item in fields(Lane)}
+    known = {item.name: item for item in fields(Lane) if item.name != "prices"}
     unknown = sorted(set(table) - set(known))
     if unknown:
         raise RuleError(f"lane {path.name}: no such key: {', '.join(unknown)}; see docs/lanes.md")

@@ -80,7 +80,8 @@ class Config:
 
     A server sends notices to the URLs in ``webhooks``, and to those in ``notify`` with the library apprise.
     ``bookkeeping`` are options that say nothing of what is computed, by role (`receipts.axes.catalogue`). ``judge``
-    are patterns of files that measure, which a candidate of ``receipts judge`` may not change.
+    are patterns of files that measure, which a candidate of ``receipts judge`` may not change. ``prices`` are of a
+    chip-hour, by accelerator, and of a ``kilowatt_hour``, in a currency of one's own.
     """
 
     validators: tuple[Path, ...] = ()
@@ -90,9 +91,10 @@ class Config:
     notify: tuple[str, ...] = ()
     bookkeeping: Mapping[str, object] = field(default_factory=dict)
     judge: tuple[str, ...] = ()
+    prices: Mapping[str, float] = field(default_factory=dict)
 
 
-_KEYS = {"validators", "reports", "store", "webhooks", "notify", "bookkeeping", "judge"}
+_KEYS = {"validators", "reports", "store", "webhooks", "notify", "bookkeeping", "judge", "prices"}
 
 
 def read_config(path: Path | None) -> Config:
@@ -116,7 +118,20 @@ def read_config(path: Path | None) -> Config:
     bookkeeping = table.get("bookkeeping", {})
     if not isinstance(bookkeeping, dict):
         raise UsageError(f"{path}: bookkeeping must be a table of lists of names, as output = ['artifact_dir']")
-    return Config(validators, reports, store, webhooks, notify, bookkeeping, _texts(table, "judge", path, "pattern"))
+    judge = _texts(table, "judge", path, "pattern")
+    prices = _prices(table.get("prices", {}), path)
+    return Config(validators, reports, store, webhooks, notify, bookkeeping, judge, prices)
+
+
+def _prices(table: object, path: Path) -> dict[str, float]:
+    entries: dict[str, object] = table if isinstance(table, dict) else {"": None}
+    prices: dict[str, float] = {}
+    for name, price in entries.items():
+        if isinstance(price, bool) or not isinstance(price, int | float) or not 0 < price < 1e9:
+            at = f"prices.{name}" if name else "prices"
+            raise UsageError(f"{path}: {at}: write the price of a chip-hour, as H200 = 3.10")
+        prices[name] = float(price)
+    return prices
 
 
 def _texts(table: dict[str, object], key: str, path: Path, kind: str) -> tuple[str, ...]:

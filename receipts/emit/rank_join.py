@@ -45,6 +45,7 @@ JOINS: Mapping[str, Callable[[Sequence[Any]], Any]] = {
     "max": max,
     "mean": lambda values: sum(values) / len(values),
     "median": median,
+    "min": min,
     "most_each": most_each,
     "union": lambda values: sorted({item for value in values for item in value}),
 }

@@ -147,6 +147,7 @@ class Rulebook:
 
     extra: tuple[Path, ...] = ()
     bookkeeping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of receipts.toml
+    prices: Mapping[str, float] = field(default_factory=dict)  # of a chip-hour by accelerator, and of a kilowatt-hour
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -156,7 +157,7 @@ class Rulebook:
     @cached_property
     def lanes(self) -> Lanes:
         """Lanes."""
-        return Lanes(self.folders, self.bookkeeping)
+        return Lanes(self.folders, self.bookkeeping, self.prices)
 
     @cached_property
     def session(self) -> SettingsCache:
@@ -187,7 +188,7 @@ class Rulebook:
 
     def of_rules(self, codes: Collection[str]) -> Rulebook:
         """The same with these rules alone."""
-        narrowed = Rulebook(self.extra, self.bookkeeping)
+        narrowed = Rulebook(self.extra, self.bookkeeping, self.prices)
         rules = RuleSet(tuple(item for item in self.rules.rules if item.code in codes), self.rules.digest)
         vars(narrowed).update(lanes=self.lanes, studies=self.studies, rules=rules)
         return narrowed
@@ -316,4 +317,4 @@ def builtin() -> Rulebook:
 
 def configured(config: Config) -> Rulebook:
     """The rulebook with what a receipts.toml adds. Raises RuleError for bookkeeping that would leave out a setting."""
-    return Rulebook(config.validators, checked_bookkeeping(config.bookkeeping, "receipts.toml"))
+    return Rulebook(config.validators, checked_bookkeeping(config.bookkeeping, "receipts.toml"), config.prices)

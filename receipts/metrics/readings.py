@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from receipts.axes.lane import KILOWATT_HOUR
 from receipts.metrics.arithmetic import steps_to_share
 from receipts.metrics.chips import highest
 from receipts.metrics.registry import MetricReading
+from receipts.receipt.accelerators import find_accelerator
 
 if TYPE_CHECKING:
     from receipts.metrics.launch import Launch
@@ -114,6 +116,8 @@ _LEAVES = {
     "compile": "compile.compile_seconds",
     "goodput": "measurement.goodput.step_seconds",
     "total": "measurement.goodput.step_seconds",
+    "energy": "measurement.energy.watts_per_chip",
+    "cost": "a price in [prices] of receipts.toml",
     "loss_last": "measurement.loss.last",
     "validation_loss": "measurement.loss.validation",
     "bits_per_byte": "measurement.loss.bits_per_byte",
@@ -237,6 +241,55 @@ def _total(launch: Launch, _metric: Metric) -> MetricReading:
     return MetricReading(value, 1, "steps" if launch.timed else "stated") if value is not None else NOTHING
 
 
+MIN_SAMPLES: Final = 10  # of a window: with fewer, what lies between two readings is anybody's guess
+MIN_COVERED: Final = 0.5  # of the window's time
+
+
+def watts(launch: Launch) -> float | None:
+    """Mean watts per chip over the window; None without a meter, or where it was read too seldom (R129)."""
+    power, samples, seconds = (_stated(launch, f"measurement.energy.{leaf}") for leaf in _METERED)
+    if power is None or samples is None or seconds is None or samples < MIN_SAMPLES:
+        return None
+    return power if seconds >= MIN_COVERED * window_seconds(launch) else None
+
+
+_METERED: Final = ("watts_per_chip", "samples", "seconds")
+
+
+def window_seconds(launch: Launch) -> float:
+    """Wall time of the measured steps; 0 where they were not kept."""
+    if launch.segment is None or launch.pace is None:
+        return 0.0
+    kept = launch.interval_steps
+    return launch.pace * (sum(launch.segment.of(kept)) if kept else launch.segment.kept)
+
+
+def _energy(launch: Launch, _metric: Metric) -> MetricReading:
+    total, source = _tokens_per_second(launch)
+    power, chips = watts(launch), _stated(launch, "hardware.chips")
+    if not total or power is None or chips is None:
+        return NOTHING
+    meter = launch.stated.get("measurement.energy.meter", "chip")
+    text = f"{power:,.0f} W a {'chip' if meter == 'chip' else 'chip, metered at the node'}, {launch.of_rate}"
+    return MetricReading(power * chips / total, 1, "steps" if source == "steps" else "derived", text)
+
+
+def _cost(launch: Launch, _metric: Metric) -> MetricReading:
+    """Chip-hours at the table's price, and the energy where the table has a price of it too."""
+    total, source = _tokens_per_second(launch)
+    chips, prices = _stated(launch, "hardware.chips"), launch.lane.prices
+    name = str(launch.stated.get("hardware.accelerator", ""))
+    machine = find_accelerator(name)
+    same = (value for key, value in prices.items() if machine is not None and find_accelerator(key) == machine)
+    price = prices.get(name, next(same, None))
+    if not total or chips is None or price is None:
+        return NOTHING
+    power, energy = watts(launch), prices.get(KILOWATT_HOUR)
+    by_hour = chips * (price + (power * energy / 1e3 if power is not None and energy is not None else 0.0))
+    text = f"{price:g} a chip-hour, {launch.of_rate}"
+    return MetricReading(by_hour / 3600 / total, 1, "steps" if source == "steps" else "derived", text)
+
+
 def _loss(launch: Launch, metric: Metric) -> MetricReading:
     value = _stated(launch, _LEAVES[metric.name])
     return MetricReading(value, 1, "stated") if value is not None else NOTHING
@@ -255,5 +308,7 @@ READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
     "goodput": _goodput,
     "total": _total,
     "loss": _loss,
+    "energy": _energy,
+    "cost": _cost,
     "outcome": _outcome,
 }

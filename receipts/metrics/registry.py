@@ -55,7 +55,7 @@ class Metric(NamedTuple):
 
     ``summary`` names the launch summary that it is read from: `step` (the typical step: the median steady
     one), `rate` (tokens over the wall time of the same steps, stalls included), `memory`, `compile`, `goodput`, `loss`,
-    `outcome`, `total` (the time of all steps, by the loop's own clock).
+    `outcome`, `total` (the time of all steps, by the loop's own clock), `energy`, `cost`.
     ``regimes`` and ``equal_work`` are leaf paths.
     """
 
@@ -64,7 +64,7 @@ class Metric(NamedTuple):
     unit: str
     better: Better
     taint: Taint
-    summary: Literal["step", "rate", "memory", "compile", "goodput", "loss", "outcome", "total"]
+    summary: Literal["step", "rate", "memory", "compile", "goodput", "loss", "outcome", "total", "energy", "cost"]
     exact: bool = False
     regimes: tuple[str, ...] = ()
     equal_work: tuple[str, ...] = ()
@@ -173,6 +173,26 @@ METRICS: Mapping[str, Metric] = {
             regimes=("compile.cache_state",),
             scale=100,
             shown_unit="%",
+        ),
+        Metric(
+            "joules_per_token",
+            "joules/token",
+            "J/token",
+            "lower",
+            Taint.RATE,
+            "energy",
+            regimes=(*_STEADY, "measurement.energy.meter"),
+        ),
+        Metric(
+            "cost_per_token",
+            "cost/Mtoken",
+            "/token",
+            "lower",
+            Taint.RATE,
+            "cost",
+            regimes=_STEADY,
+            scale=1e6,
+            shown_unit="/Mtoken",
         ),
         Metric("outcome", "outcome", "", "neither", Taint.NONE, "outcome", True, indifferent=(_GLOBAL_BATCH,)),
         # No number: it asks only whether two launches are one experiment.

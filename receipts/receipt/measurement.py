@@ -133,6 +133,17 @@ class Health(Section):
     rank_skew: Share | None = observed("Median over steps of (slowest − fastest rank) / slowest.")
 
 
+class Energy(Section):
+    """Power over the measured window, by meters that were read again and again."""
+
+    watts_per_chip: Amount | None = observed("Mean power per chip.", unit="watts", since="1.1", ranks="mean")
+    seconds: Seconds | None = observed("Time that it is the mean over.", unit="seconds", since="1.1", ranks="min")
+    samples: Count | None = observed("Readings of the meter with the fewest.", since="1.1", ranks="min")
+    meter: Literal["chip", "node"] | None = regime(
+        "What is metered: the chip, or the node with all that it holds.", since="1.1"
+    )
+
+
 class Measurement(Section):
     """What was measured, and how."""
 
@@ -176,6 +187,7 @@ class Measurement(Section):
         "Communication per step that does not overlap with computation.", unit="seconds", ranks="max", files="max"
     )
     health: Health | None = section("Clocks, power, heat, skew.")
+    energy: Energy | None = section("Power over the window.")
     outer_clock_ratio: Amount | None = observed(
         "How fast the clock of the steps ran, by that of the process that launched the job: 1 is right.", since="1.1"
     )

@@ -46,7 +46,7 @@ def elsewhere(
     It is a function of a module, or a `functools.partial` of one.
     """
     # Spawned and not forked: a child must not hold the writer's connections.
-    begun = (store.database.full_url, rulebook.extra, dict(rulebook.bookkeeping))
+    begun = (store.database.full_url, rulebook.extra, dict(rulebook.bookkeeping), dict(rulebook.prices))
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=begun)
     waiting: deque[Future[Result]] = deque()
     try:
@@ -65,13 +65,15 @@ def elsewhere(
         pool.shutdown(cancel_futures=True)
 
 
-def _begin(url: str, extra: tuple[Path, ...], bookkeeping: Mapping[str, tuple[str, ...]]) -> None:
+def _begin(
+    url: str, extra: tuple[Path, ...], bookkeeping: Mapping[str, tuple[str, ...]], prices: Mapping[str, float]
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer gets the signal, and ends the others
     threading.Thread(target=_end_with_the_writer, daemon=True).start()
     gc.freeze()
     gc.set_threshold(MAX_UNCOLLECTED)
     _Worker.url = url
-    _Worker.rulebook = Rulebook(extra, bookkeeping)
+    _Worker.rulebook = Rulebook(extra, bookkeeping, prices)
 
 
 def _end_with_the_writer() -> None:

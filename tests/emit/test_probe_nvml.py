@@ -97,6 +97,30 @@ def test_samples_are_taken_where_they_are_asked_for(stand_in: StandIn, monkeypat
     assert stage.observed("nvml")["samples"] >= 3
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_energy_is_that_of_the_measured_steps_by_the_drivers_count_or_by_the_power(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch, counts: bool
+) -> None:
+    monkeypatch.setenv(nvml.INTERVAL, "0.01")
+    library = Library()
+    if not counts:
+        monkeypatch.setattr(library, "nvmlDeviceGetTotalEnergyConsumption", lambda _: None)
+    library.put(stand_in)
+    stage = Stage("nvml")
+    nvml.at_phase(stage.stated, "post_init")
+    time.sleep(0.1)
+    nvml.at_phase(stage.stated, "post_step0")
+    before = len(stage.stated.kept["sampler"].readings)
+    nvml.at_warm(stage.stated)
+    time.sleep(0.2)
+    nvml.at_end(stage.stated)
+    samples, seconds = stage.get("measurement.energy.samples"), stage.get("measurement.energy.seconds")
+    assert 2 <= samples <= stage.observed("nvml")["samples"] - before + 1
+    watts = (samples - 1) * 500 / seconds if counts else 650.5
+    assert stage.get("measurement.energy.watts_per_chip") == pytest.approx(watts)
+    assert stage.get("measurement.energy.meter") == "chip"
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("", None), ("soon", None), ("0", None), ("nan", None), ("2", 2.0)])
 def test_an_interval_is_a_sensible_number(text: str, seconds: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(nvml.INTERVAL, text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 from receipts.emit.probes import imported
 
@@ -39,9 +40,10 @@ VIOLATIONS = {0: "power", 1: "thermal", 2: "sync_boost", 3: "board_limit", 5: "r
 class DeviceSample:
     """One device at one moment; what it does not tell is None. Violations are nanoseconds, and only grow."""
 
-    __slots__ = ("clock_mhz", "energy_millijoules", "power_watts", "reasons", "temperature", "violations")
+    __slots__ = ("at", "clock_mhz", "energy_millijoules", "power_watts", "reasons", "temperature", "violations")
 
     def __init__(self, library: Any, handle: Any) -> None:
+        self.at = time.perf_counter()
         self.clock_mhz = _ask(library, "nvmlDeviceGetClockInfo", handle, _SM_CLOCK)
         self.temperature = _ask(library, "nvmlDeviceGetTemperature", handle, _CORE_SENSOR)
         power = _ask(library, "nvmlDeviceGetPowerUsage", handle)
@@ -92,6 +94,13 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
     """Take the first reading once the job computes on a device; take samples from then on where they are asked for."""
     if phase != "steady" and "first" not in stated.kept:
         imported.read_each(stated, _first)
+    if phase == "post_step0":
+        at_warm(stated)
+
+
+def at_warm(stated: ProbeOutput) -> None:
+    """The measured steps begin: what was sampled before counts in no energy."""
+    stated.kept["measured_from"] = time.perf_counter()
 
 
 def at_end(stated: ProbeOutput) -> None:
@@ -154,6 +163,7 @@ def _last(stated: ProbeOutput) -> None:
         stated.put("measurement.health.temperature_celsius", max(temperatures))
     if len(samples) >= 3:
         _medians(stated, samples)
+        _energy(stated, [item for item in samples if item.at >= stated.kept.get("measured_from", 0.0)])
     seen: dict[str, bool | int | float | str] = {f"violation_seconds.{n}": ns / 1e9 for n, ns in held.items()}
     if first.energy_millijoules is not None and last.energy_millijoules is not None:
         seen["energy_joules"] = (last.energy_millijoules - first.energy_millijoules) / 1000
@@ -173,6 +183,26 @@ def _medians(stated: ProbeOutput, samples: list[DeviceSample]) -> None:
         values = [getattr(item, name) for item in samples if getattr(item, name) is not None]
         if values:
             stated.put(f"measurement.health.{leaf}", float(median(values)))
+
+
+def _energy(stated: ProbeOutput, samples: list[DeviceSample]) -> None:
+    """Mean power of the measured steps: by the driver's own count of joules, else by what lies between two samples."""
+    from itertools import pairwise
+
+    if len(samples) < 2 or (seconds := samples[-1].at - samples[0].at) <= 0:
+        return
+    counted = [item.energy_millijoules for item in samples]
+    first, last = counted[0], counted[-1]
+    if first is not None and last is not None:
+        joules = (last - first) / 1000
+    else:
+        power = [(item.at, item.power_watts) for item in samples if item.power_watts is not None]
+        if len(power) < len(samples):
+            return
+        joules = sum((b - a) * (p + q) / 2 for (a, p), (b, q) in pairwise(power))
+    for leaf, value in (("watts_per_chip", joules / seconds), ("seconds", seconds), ("samples", len(samples))):
+        stated.put(f"measurement.energy.{leaf}", value)
+    stated.put("measurement.energy.meter", "chip")
 
 
 def _ask(library: Any, name: str, *given: Any) -> Any:

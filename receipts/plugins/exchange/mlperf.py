@@ -9,15 +9,16 @@ differ that name the submission.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from receipts.base.errors import Problem, UsageError
 from receipts.ingest.assembly import assemble
@@ -160,6 +161,10 @@ def import_log(place: LogPath) -> PublishedLog:
     evidence = [replace(log, readings=(*log.readings, _stated(place, launch, own)))]
     if (description := place.description) is not None:
         evidence.append(read(description, f"systems/{description.name}"))
+    readings = [reading for item in evidence for reading in item.readings]
+    stated = {path: value.value for reading in readings for path, value in reading.stated.items()}
+    if (power := _power(place, stated)) is not None:
+        evidence[0] = replace(evidence[0], readings=(*evidence[0].readings, power))
     division = own.stated.get("features.submission_division")
     closed = division is None or division.value == "closed"
     ingested = assemble(evidence, Options(lane=LANE if closed else "unlisted"))
@@ -176,6 +181,69 @@ def launch_of(place: LogPath) -> str:
             if mark >= 0 and _NAMES_SUBMISSION not in line:
                 digest.update(line[mark:].strip() + b"\n")
     return digest.hexdigest()
+
+
+MAX_METERS: Final = 100_000
+
+
+def _power(place: LogPath, stated: Mapping[str, Any]) -> Reading | None:
+    """Mean power over the run, of every node's meter and every switch; None without ``power/LOG/node_*.txt``.
+
+    A meter's record holds from the record before to its own time, and a part of the nodes is no energy. Source:
+    mlcommons/logging (result_summarizer).
+    """
+    folder = place.path.parent / "power" / place.path.name.partition(".")[0]
+    nodes = [meter for file in sorted(folder.glob("node_*.txt"))[:MAX_METERS] if (meter := _meter(file)) is not None]
+    if not nodes:
+        return None
+    reading = Reading("mlperf-power", records=sum(samples for _, _, samples in nodes))
+    chips, hosts = stated.get("hardware.chips"), stated.get("hardware.hosts", len(nodes))
+    if chips is None or hosts != len(nodes):
+        reading.remark("note", f"{folder.name}: {len(nodes)} nodes are metered, and not all of the machine")
+        return reading
+    watts = sum(power for power, _, _ in nodes)
+    watts += sum(_estimate(file) for file in folder.glob("sw_*.txt"))
+    reading.state("measurement.energy.watts_per_chip", watts / chips, f"{watts:,.0f} W of {len(nodes)} nodes")
+    reading.state("measurement.energy.seconds", min(seconds for _, seconds, _ in nodes), "power_measurement_stop")
+    reading.state("measurement.energy.samples", min(samples for _, _, samples in nodes), "power_reading")
+    reading.state("measurement.energy.meter", "node", folder.name)
+    return reading
+
+
+def _records(file: Path) -> list[tuple[float, str, float]]:
+    """Seconds, key and value of a meter's records, by time."""
+    rows: list[tuple[float, str, float]] = []
+    with Source(file, file.name).open() as stream:
+        for line in iter(lambda: stream.readline(MAX_LINE), b""):
+            try:
+                record = json.loads(line[line.index(MARK) + len(MARK) :])
+                value = record["value"]["value"] if isinstance(record["value"], dict) else record["value"]
+                rows.append((record["time_ms"] / 1e3, record["key"], float(value or 0.0)))
+            except (ValueError, KeyError, TypeError):
+                continue
+    return sorted(rows, key=lambda row: row[0])
+
+
+def _meter(file: Path) -> tuple[float, float, int] | None:
+    """Mean watts, seconds and readings of a node's meter; None without a start and a reading."""
+    joules, samples, efficiency, start, last = 0.0, 0, 1.0, None, 0.0
+    for at, key, value in _records(file):
+        if key == "conversion_eff":
+            efficiency = value
+        elif key == "power_measurement_start":
+            start = last = at
+        elif key == "power_reading" and start is not None:
+            joules, samples, last = joules + value * (at - last), samples + 1, at
+        elif key == "power_measurement_stop":
+            break
+    seconds = last - start if start is not None else 0.0
+    return (efficiency * joules / seconds, seconds, samples) if seconds > 0 else None
+
+
+def _estimate(file: Path) -> float:
+    """Watts that a switch is estimated to take."""
+    values = {key: value for _, key, value in reversed(_records(file))}
+    return values.get("interconnect_power_est", 0.0) * values.get("conversion_eff", 1.0)
 
 
 def _stated(place: LogPath, launch: str, own: Reading) -> Reading:

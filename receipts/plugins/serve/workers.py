@@ -132,6 +132,7 @@ class _Place(NamedTuple):
     store: str
     folders: tuple[Any, ...]
     bookkeeping: dict[str, Any]
+    prices: dict[str, float]
     settings: Settings
 
     def server(self) -> Server:
@@ -139,7 +140,8 @@ class _Place(NamedTuple):
         from receipts.plugins.serve.server import Server
         from receipts.store import open_store
 
-        return Server(open_store(self.store, create=False), Rulebook(self.folders, self.bookkeeping), self.settings)
+        rulebook = Rulebook(self.folders, self.bookkeeping, self.prices)
+        return Server(open_store(self.store, create=False), rulebook, self.settings)
 
 
 class _Worker:
@@ -174,7 +176,8 @@ class Workers:
     def __init__(self, server: Server, count: int) -> None:
         address, rulebook = server.opened.database.address, server.rulebook
         url = str(address.file) if address.file is not None else address.url.render_as_string(hide_password=False)
-        self._place = _Place(url, rulebook.extra, dict(rulebook.bookkeeping), server.settings)
+        added = dict(rulebook.bookkeeping), dict(rulebook.prices)
+        self._place = _Place(url, rulebook.extra, *added, server.settings)
         self._seconds = server.settings.limits.seconds
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
         # The first one takes a second or two, which the server need not wait for.

@@ -494,3 +494,31 @@ def test_every_published_log_becomes_a_receipt_of_what_it_holds(tmp_path: Path) 
     assert not convicted, "a published log was convicted by a word, or for what none prints"
     asked = {code for item in logs for code in _codes(receipt(item), Level.OPEN)}
     assert asked <= {"R201", "R203", "R205", "R301", "R302"}
+
+
+@pytest.mark.parametrize(("nodes", "watts"), [(2, (0.9 * (6000 + 8000) + 400) / 16), (1, None)])
+def test_meters_of_every_node_are_the_energy_of_the_run_and_those_of_some_are_none(
+    tmp_path: Path, nodes: int, watts: float | None
+) -> None:
+    name = "Acme/results/box/llama2_70b_lora/result_0.txt"
+    root = repository(tmp_path, {name: head() + blocks("step", 1)})
+    folder = (root / name).parent / "power" / "result_0"
+    folder.mkdir(parents=True)
+    for node in range(nodes):
+        text = record("conversion_eff", {"value": 0.9}) + record("power_measurement_start", None, 1_000)
+        # The first half takes a third of the second's power: a reading holds from the one before.
+        low = 1500.0 if node == 0 else 2000.0
+        for second in range(1, 21):
+            value = 2 * low if second <= 10 else 6 * low
+            text += record("power_reading", {"value": value}, 1_000 + 1_000 * second)
+        text += record("power_measurement_stop", None, 21_000) + record("power_reading", {"value": 9e9}, 22_000)
+        (folder / f"node_{node}.txt").write_text(text)
+    (folder / "sw_0.txt").write_text(record("interconnect_power_est", {"value": 400.0}))
+    (item,) = imported(root)
+    stated = receipt(item).stated
+    if watts is None:
+        assert "measurement.energy.watts_per_chip" not in stated
+        return
+    assert stated["measurement.energy.watts_per_chip"] == pytest.approx(watts)
+    assert (stated["measurement.energy.samples"], stated["measurement.energy.seconds"]) == (20, pytest.approx(20))
+    assert stated["measurement.energy.meter"] == "node"
