@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,12 @@ RINGS = sorted(
     for kind in ("plugins", "readers")
     for path in (ROOT / "receipts" / kind).glob("*/__init__.py")
 )
+# Each plugin goes alone. Readers import no other reader (the layers say so), so several go at once, or each alone.
+READERS = [ring for ring in RINGS if ring.startswith("readers/")]
+TOGETHER = unless_thorough(6, 1)
+GROUPS = [[ring] for ring in RINGS if ring.startswith("plugins/")] + [
+    READERS[first : first + TOGETHER] for first in range(0, len(READERS), TOGETHER)
+]
 # The tests of the kernel: what is not of a ring, nor of the project as a whole.
 KERNEL_TESTS = sorted(
     path.name
@@ -63,20 +69,36 @@ def without(copy: Path, ring: str) -> Iterator[None]:
             aside.rename(place)
 
 
-def run(copy: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Python with the engine of the copy, in a folder of its own."""
-    env = {name: value for name, value in os.environ.items() if name != "RECEIPTS_TEST_THOROUGH"}
-    env["PYTHONPATH"] = str(copy)
-    return subprocess.run([sys.executable, "-P", *words], cwd=folder, env=env, capture_output=True, text=True)
+class Smoke:
+    """The program `kernel_smoke` with the engine of a copy."""
+
+    def __init__(self, copy: Path, errors: Path) -> None:
+        program, examples = copy / "tests" / "support" / "kernel_smoke.py", copy / "examples" / "cpu"
+        env = {**os.environ, "PYTHONPATH": str(copy)}
+        words = [sys.executable, "-P", str(program), str(examples)]
+        self.errors = errors
+        with errors.open("w") as err:
+            self.program = subprocess.Popen(
+                words, cwd=errors.parent, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, text=True
+            )
+
+    def __call__(self, folder: Path, lost: Iterable[str] = ()) -> dict[str, Any]:
+        """What the kernel answers that is in the copy now."""
+        assert self.program.stdin is not None
+        assert self.program.stdout is not None
+        self.program.stdin.write(json.dumps([str(folder), sorted(lost)]) + "\n")
+        self.program.stdin.flush()
+        code = self.program.stdout.readline()
+        assert code == "0\n", self.errors.read_text()
+        answers: dict[str, Any] = json.loads((folder / "smoke.json").read_bytes())
+        return answers
 
 
-def smoke(copy: Path, folder: Path) -> dict[str, Any]:
-    """What the kernel of the copy answers."""
-    program, examples = copy / "tests" / "support" / "kernel_smoke.py", copy / "examples" / "cpu"
-    done = run(copy, folder, str(program), str(examples))
-    assert done.returncode == 0, done.stderr
-    answers: dict[str, Any] = json.loads(done.stdout)
-    return answers
+@pytest.fixture(scope="module")
+def smoke(copy: Path) -> Iterator[Smoke]:
+    smoke = Smoke(copy, copy.parent / "errors")
+    with smoke.program:
+        yield smoke
 
 
 def verbs() -> dict[str, str]:
@@ -101,27 +123,29 @@ def holds(found: dict[str, Any], folder: Path) -> None:
     assert receipt["measurement"]["step_durations_seconds"] == [0.5] * 30
 
 
-@pytest.mark.parametrize("ring", RINGS)
-def test_the_kernel_works_without_a_ring(ring: str, copy: Path, tmp_path: Path) -> None:
-    with without(copy, ring):
-        found = smoke(copy, tmp_path)
+@pytest.mark.parametrize("rings", GROUPS, ids=" ".join)
+def test_the_kernel_works_without_a_ring(rings: list[str], copy: Path, smoke: Smoke, tmp_path: Path) -> None:
+    lost = {name for name, plugin in verbs().items() if plugin in rings}
+    deleted = tuple(f"receipts.{ring.replace('/', '.')}." for ring in rings)
+    with ExitStack() as stack:
+        for ring in rings:
+            stack.enter_context(without(copy, ring))
+        found = smoke(tmp_path, lost)
         holds(found, tmp_path)
-        assert [name for name in found["loaded"] if f"{name}.".startswith(f"receipts.{ring.replace('/', '.')}.")] == []
-        lost = {name for name, plugin in verbs().items() if plugin == ring}
+        assert [name for name in found["loaded"] if f"{name}.".startswith(deleted)] == []
         assert set(verbs()) - set(found["helps"]) == lost
-        for name in sorted(lost):
-            gone = run(copy, tmp_path, "-m", "receipts", name)
-            assert (gone.returncode, gone.stdout) == (2, "")
-            assert f"There is no command '{name}'" in gone.stderr
+        for name, (code, out, err) in found["lost"].items():
+            assert (code, out) == (2, "")
+            assert f"There is no command '{name}'" in err
         if unless_thorough(False, True):
             run_kernel_tests(copy, "-m", "not slow")
 
 
-def test_the_kernel_and_its_tests_need_no_ring_at_all(copy: Path, tmp_path: Path) -> None:
+def test_the_kernel_and_its_tests_need_no_ring_at_all(copy: Path, smoke: Smoke, tmp_path: Path) -> None:
     with ExitStack() as stack:
         for kind in ("plugins", "readers"):
             stack.enter_context(without(copy, kind))
-        found = smoke(copy, tmp_path)
+        found = smoke(tmp_path)
         holds(found, tmp_path)
         assert [name for name in found["loaded"] if not name.startswith("receipts.emit")] == []
         assert not set(verbs()) & set(found["helps"])
@@ -131,7 +155,14 @@ def test_the_kernel_and_its_tests_need_no_ring_at_all(copy: Path, tmp_path: Path
 def run_kernel_tests(copy: Path, *words: str) -> None:
     """Collect or run the kernel's tests in the copy."""
     rooms = [str(copy / "tests" / room) for room in KERNEL_TESTS]
-    done = run(copy, copy, "-m", "pytest", "-p", "no:cacheprovider", "-q", *words, *rooms)
+    env = {name: value for name, value in os.environ.items() if name != "RECEIPTS_TEST_THOROUGH"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-p", "no:cacheprovider", "-q", *words, *rooms],
+        cwd=copy,
+        env={**env, "PYTHONPATH": str(copy)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-4000:]
     assert len(re.findall(r"test_\w+\.py", done.stdout)) or "passed" in done.stdout
 

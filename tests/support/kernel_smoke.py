@@ -1,7 +1,10 @@
-"""A short use of the kernel, as a program: ``python kernel_smoke.py EXAMPLES`` in an empty folder prints JSON.
+"""A short use of the kernel, as a program: ``python kernel_smoke.py EXAMPLES``.
 
-It imports every module of the kernel, asks every command for its help, and submits, compares, lists, reports and
-ingests. It imports no module of a ring by name, so it runs where some or all of them were deleted.
+Each line that it reads is a JSON list: an empty folder, and commands that a deleted ring had. For each it forks a
+process that imports every module of the kernel, asks every command for its help, submits, compares, lists, reports and
+ingests, and writes ``smoke.json`` into the folder; then it prints the exit code. It imports no module of a ring by
+name, so it runs where some or all of them were deleted, and none of the engine before a fork: what is in the checkout
+then is what is used.
 """
 
 from __future__ import annotations
@@ -10,11 +13,24 @@ import contextlib
 import importlib
 import io
 import json
+import os
 import pkgutil
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
+LIBRARIES = (
+    "alembic.command",
+    "click",
+    "jinja2",
+    "markdown_it",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "re2",
+    "sqlalchemy.orm",
+)
 RINGS = ("receipts.plugins", "receipts.readers", "receipts.emit")
 MAP = '[[files]]\nname = "steps.csv"\n[files.steps]\nstep = "step"\nstep_seconds = "seconds"\nloss = "loss"\n'
 
@@ -59,15 +75,42 @@ def used(examples: Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Use the kernel, and print what it answered."""
+def use(examples: Path, folder: Path, lost: list[str]) -> None:
+    """Use the kernel in the folder, and write what it answered."""
+    os.chdir(folder)
     modules = kernel_modules()
     from receipts.cli.group import commands
 
     helps = {name: call(name, "--help") for name in commands()}
-    answers = used(Path(sys.argv[1]))
+    answers = {
+        "modules": modules,
+        "helps": helps,
+        "lost": {name: call(name) for name in lost},
+        "answers": used(examples),
+    }
     loaded = sorted(name for name in sys.modules if name.startswith(RINGS))
-    print(json.dumps({"modules": modules, "helps": helps, "answers": answers, "loaded": loaded}))
+    (folder / "smoke.json").write_text(json.dumps(answers | {"loaded": loaded}))
+
+
+def main() -> None:
+    """Answer each line in a process of its own."""
+    # What takes long to import and is no part of the checkout is imported once.
+    for name in LIBRARIES:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        folder, lost = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                use(Path(sys.argv[1]), Path(folder), lost)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 
 if __name__ == "__main__":
