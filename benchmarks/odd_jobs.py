@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.result import Result, show
-from receipts.plugins.run.observed import LaunchFolder, ObservedLaunch
+from receipts.plugins.run.outer_clock import LaunchFolder, ObservedLaunch
 
 STEPS = 30
 JOB = """

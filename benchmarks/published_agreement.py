@@ -21,7 +21,7 @@ from itertools import combinations
 from pathlib import Path
 
 from receipts.judging.rulebook import Rulebook
-from receipts.plugins.exchange.mlperf import find_logs, import_logs
+from receipts.plugins.exchange.published import find_logs, import_logs
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse
 

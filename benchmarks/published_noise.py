@@ -17,8 +17,7 @@ from pathlib import Path
 
 from receipts.axes.lane import Prior
 from receipts.judging.rulebook import Rulebook
-from receipts.plugins.exchange.mlperf import find_logs, import_logs
-from receipts.plugins.exchange.published import SubmissionSpread, submissions
+from receipts.plugins.exchange.published import SubmissionSpread, find_logs, import_logs, submissions
 from receipts.receipt import Document, parse
 from receipts.stats.log_ratio import pooled
 

@@ -76,7 +76,7 @@ class Comparison(Answer):
     @cached_property
     def notes(self) -> Sequence[str]:  # type: ignore[override]  # it follows from both sides
         """What a cold cache costs beside a warm one; of compile_seconds any longer compile."""
-        from receipts.questions.regime import payback
+        from receipts.questions.answers import payback
 
         answer = payback(*(side.judged[0].case.launch for side in (self.sides.side_a, self.sides.side_b)))
         own = answer is not None and (answer.of_caches or self.verdict.metric == "compile_seconds")
@@ -121,7 +121,7 @@ class Comparison(Answer):
         """How both sides were measured, leaf by leaf, and the regime that each ran in."""
         from receipts.publish.setting import regime
         from receipts.publish.text import number, value
-        from receipts.questions.regime import measured, work
+        from receipts.questions.answers import measured, work
 
         heads = [side.judged[0] for side in (self.sides.side_a, self.sides.side_b)]
         a, b = (measured(item.submitted.stated) for item in heads)

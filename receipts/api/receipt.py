@@ -143,8 +143,8 @@ class Receipt(Answer):
     def page(self, *, facts: bool = False, **_views: Any) -> Page:
         """The page that ``receipts show`` prints; with ``facts`` every leaf that the receipt states."""
         from receipts.publish import receipt as shown
+        from receipts.questions.answers import work
         from receipts.questions.next_command import of_receipt
-        from receipts.questions.regime import work
 
         step_work = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)
         deciding = of_receipt(self.parsed, self.verdict)
@@ -155,14 +155,14 @@ class Receipt(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
-        from receipts.api.frame import frame_of_rows
+        from receipts.api.answer import frame_of_rows
 
         rows = [{"path": path, "value": item} for path, item in self.stated.items()]
         return frame_of_rows(rows, ("path", "value")).astype({"value": "string"})
 
     def steps(self) -> pd.DataFrame:
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.frame import frame_of_steps
+        from receipts.api.answer import frame_of_steps
 
         return frame_of_steps([self.rulebook.launch(self.parsed)])
 
@@ -196,7 +196,7 @@ class Check(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
-        from receipts.api.frame import frame_of_rows
+        from receipts.api.answer import frame_of_rows
 
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
@@ -281,7 +281,7 @@ class Receipts(Answer):
         ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
         and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
         """
-        from receipts.api.frame import frame_of_rows
+        from receipts.api.answer import frame_of_rows
         from receipts.store import Entry
 
         columns = [name for name in Entry._fields if name not in INTERNAL]
@@ -293,7 +293,7 @@ class Receipts(Answer):
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.frame import frame_of_steps
+        from receipts.api.answer import frame_of_steps
 
         return frame_of_steps(map(self._launch, self.entries))
 

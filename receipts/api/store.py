@@ -13,8 +13,7 @@ from receipts.api.questions.capacity import ceiling, fit, preflight
 from receipts.api.questions.check import verify
 from receipts.api.questions.claims import claim_check, claims, frontier, impact
 from receipts.api.questions.compare import compare as compare_question
-from receipts.api.questions.neighbours import neighbours
-from receipts.api.questions.noise import noise
+from receipts.api.questions.compare import neighbours, noise
 from receipts.api.questions.receipts import show
 from receipts.api.receipt import Receipt, Receipts, parsed, rulebook, stored_receipt
 from receipts.api.session import Session

@@ -37,8 +37,8 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Compare and explain": {
         "compare": ("questions.compare", "Compare two runs, or two groups of launches."),
-        "neighbours": ("questions.neighbours", "Show every stored receipt that differs in one axis."),
-        "noise": ("questions.noise", "Show how much identical launches vary."),
+        "neighbours": ("questions.compare", "Show every stored receipt that differs in one axis."),
+        "noise": ("questions.compare", "Show how much identical launches vary."),
         "list": ("questions.receipts", "List receipts by any axis, lane or outcome."),
         "show": ("questions.receipts", "Show one receipt: what ran, where, and how fast."),
         "chips": ("questions.receipts", "Draw memory by physical chip, or how it changed."),

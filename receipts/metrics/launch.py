@@ -126,7 +126,7 @@ class Launch:
         """Slow steps by the flag that says they were something else, where nothing shows it."""
         if not any(self.flagged.values()):
             return {}
-        from receipts.metrics.flags import unshown  # most receipts flag their warm-up alone
+        from receipts.metrics.readings import unshown  # most receipts flag their warm-up alone
 
         return unshown(self.parsed, self.durations, self.flagged)
 

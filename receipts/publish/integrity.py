@@ -21,8 +21,7 @@ from receipts.publish.page import (
 )
 
 if TYPE_CHECKING:
-    from receipts.store.merkle import ProofStep
-    from receipts.store.seals import Seal
+    from receipts.store.seals import ProofStep, Seal
     from receipts.workflows.audit import Audit
     from receipts.workflows.checkpoints import Continued
     from receipts.workflows.evidence import Verified

@@ -46,8 +46,7 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.judging.facts import Facts
     from receipts.metrics.chips import Account, Chip
-    from receipts.questions.answers import Answers
-    from receipts.questions.regime import StepWork
+    from receipts.questions.answers import Answers, StepWork
     from receipts.receipt import Parsed
     from receipts.store import Decision
 

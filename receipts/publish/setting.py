@@ -11,11 +11,11 @@ from receipts.axes.shape import substrate_of
 from receipts.metrics.arithmetic import ARITHMETIC
 from receipts.metrics.degrees import PIPELINE, batch_ways, owned
 from receipts.publish.words import words
-from receipts.questions.regime import measured
+from receipts.questions.answers import measured
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
-    from receipts.questions.regime import StepWork
+    from receipts.questions.answers import StepWork
     from receipts.receipt import Parsed
 
 say = words("receipt")

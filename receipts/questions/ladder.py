@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.errors import InputError
 from receipts.base.units import amount
 from receipts.questions.plan import parse_plan, write_plan
-from receipts.questions.preflight_answer import PreflightAnswer
 from receipts.receipt import Document, Parsed
+
+if TYPE_CHECKING:
+    from receipts.questions.preflight import PreflightAnswer
 
 _BATCH, _LENGTH, _FEATURES = "device_batch", "sequence_length", "features"
 # Surfaces of the estimate that are there before the first sequence comes.
@@ -112,7 +114,7 @@ def _printed(failed: Parsed) -> int | None:
 SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
 FIRST_THAT_REDUCES: Final = "the first rung that reduces the active pressure"
 _DEGREES: Final = ("tensor", "expert", "pipeline", "context")
-Ask = Callable[[Parsed], PreflightAnswer]
+Ask = Callable[[Parsed], "PreflightAnswer"]
 Changes = dict[str, Any]
 
 

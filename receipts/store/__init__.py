@@ -11,26 +11,24 @@ from typing import TYPE_CHECKING
 from receipts import lazy
 
 if TYPE_CHECKING:
-    from receipts.store.claim_rows import NewClaim, StoredClaim, StoredClaimVerdict
     from receipts.store.decisions import Decision, Pin, Quote
     from receipts.store.entry import Entry
     from receipts.store.query.lists import Condition, Filters, ListPlan, condition
     from receipts.store.store import Store, open_store
     from receipts.store.submission import Prepared, Submitted, prepare
-    from receipts.store.verdicts import StoredVerdict
+    from receipts.store.verdicts import NewClaim, StoredClaim, StoredClaimVerdict, StoredVerdict
     from receipts.store.withdrawals import Supersession
 else:
     # SQLAlchemy takes half the time of a command that needs no store.
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            "receipts.store.claim_rows": "NewClaim StoredClaim StoredClaimVerdict",
             "receipts.store.decisions": "Decision Pin Quote",
             "receipts.store.entry": "Entry",
             "receipts.store.query.lists": "Condition Filters ListPlan condition",
             "receipts.store.store": "Store open_store",
             "receipts.store.submission": "Prepared Submitted prepare",
-            "receipts.store.verdicts": "StoredVerdict",
+            "receipts.store.verdicts": "NewClaim StoredClaim StoredClaimVerdict StoredVerdict",
             "receipts.store.withdrawals": "Supersession",
         },
     )

@@ -15,8 +15,7 @@ import orjson
 from sqlalchemy import Connection, func, insert, select
 
 from receipts.base.errors import UsageError
-from receipts.store import claim_rows
-from receipts.store.claim_rows import Replaced
+from receipts.store import verdicts
 from receipts.store.database import By, Repository, reads, writes
 from receipts.store.entries import entry_with_id
 from receipts.store.sql import engine_of
@@ -24,6 +23,7 @@ from receipts.store.tables import claim_supersessions, claim_verdicts, claims, d
 from receipts.store.tables import decisions as decision_rows
 from receipts.store.tables import incidents as incident_rows
 from receipts.store.tables import quotes as quote_rows
+from receipts.store.verdicts import Replaced
 from receipts.store.withdrawals import fallen
 
 _PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
@@ -270,14 +270,14 @@ def events_in(connection: Connection, since: datetime, until: datetime) -> Inter
 class Published(Repository):
     """What people published and decided. Claims are kept as JSON and read by `receipts.questions.claims`, higher up."""
 
-    add_claims = writes(claim_rows.add_claims)
-    supersede_claim = writes(claim_rows.supersede)
-    record_claims = writes(claim_rows.record)
-    claims = reads(claim_rows.stored)
-    claim = reads(claim_rows.one_claim)
-    claim_verdicts = reads(claim_rows.verdicts_on)
-    last_claim_verdict = reads(claim_rows.last_verdict)
-    claims_on = reads(claim_rows.claims_on)
+    add_claims = writes(verdicts.add_claims)
+    supersede_claim = writes(verdicts.supersede)
+    record_claims = writes(verdicts.record_claim)
+    claims = reads(verdicts.stored)
+    claim = reads(verdicts.one_claim)
+    claim_verdicts = reads(verdicts.verdicts_on)
+    last_claim_verdict = reads(verdicts.last_verdict)
+    claims_on = reads(verdicts.claims_on)
     decide = writes(add_decision)
     decisions = reads(decisions_on)
     quote = writes(add_quote)

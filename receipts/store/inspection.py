@@ -10,7 +10,7 @@ from sqlalchemy import Column, Connection, Select, Table, exists, func, select
 from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
-from receipts.store import merkle
+from receipts.store import seals as merkle
 from receipts.store.documents import AT_ONCE, json_body, readable_body
 from receipts.store.entries import VerdictColumns
 from receipts.store.entry import COLUMNS

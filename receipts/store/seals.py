@@ -10,6 +10,8 @@ RFC 6962 digest over a JSON array: the table's name, then the row's values in a 
 to the microsecond, and a packed body is the SHA-256 of what it unpacks to. A receipt's leaf is its id, which binds
 its bytes. Its promoted columns have leaves of their own (``columns``), because they follow from the bytes and from
 the version that read them, and because two stores that hold one receipt took it in at two times.
+
+Merkle trees are those of RFC 6962 (section 2.1): leaves and nodes are hashed under prefixes of their own.
 """
 
 from __future__ import annotations
@@ -24,12 +26,71 @@ import orjson
 from sqlalchemy import Column, Connection, Select, Table, func, insert, select
 
 from receipts.base.errors import StoreError
-from receipts.store import merkle
 from receipts.store.documents import AT_ONCE, unpack
 from receipts.store.schema import own_id
 from receipts.store.sql import engine_of
 from receipts.store.tables import content_columns, erased, metadata, purges, receipts, rules_of, seals
 from receipts.store.verdicts import SIDES, SidesOf
+
+
+def leaf(content: bytes) -> bytes:
+    """The digest of a leaf, 32 bytes."""
+    return sha256(b"\x00" + content).digest()
+
+
+def node(left: bytes, right: bytes) -> bytes:
+    """The digest over two digests."""
+    return sha256(b"\x01" + left + right).digest()
+
+
+def merkle_root(leaves: Iterable[bytes]) -> bytes:
+    """The root over leaves' digests, in one pass that holds one digest a level. Of none it is SHA-256 of nothing."""
+    whole: list[tuple[int, bytes]] = []  # full subtrees, the highest first
+    for digest in leaves:
+        height = 0
+        while whole and whole[-1][0] == height:
+            digest = node(whole.pop()[1], digest)
+            height += 1
+        whole.append((height, digest))
+    if not whole:
+        return sha256(b"").digest()
+    _, top = whole.pop()
+    while whole:
+        top = node(whole.pop()[1], top)
+    return top
+
+
+class ProofStep(NamedTuple):
+    """One digest of a proof, and whether it lies left of what is proven."""
+
+    left: bool
+    digest: bytes
+
+
+def proof(leaves: Sequence[bytes], at: int) -> list[ProofStep]:
+    """What it takes to get from the leaf at a place to the root, lowest first (RFC 6962, 2.1.1)."""
+    if len(leaves) < 2:
+        return []
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    if at < half:
+        return [*proof(leaves[:half], at), ProofStep(False, merkle_root(leaves[half:]))]
+    return [*proof(leaves[half:], at - half), ProofStep(True, merkle_root(leaves[:half]))]
+
+
+def consistency(leaves: Sequence[bytes], size: int) -> list[bytes]:
+    """What it takes to show that a tree continues the one of its first ``size`` leaves (RFC 9162, 2.1.4.1)."""
+    if not 0 < size <= len(leaves):
+        return []
+    return _subproof(leaves, size, complete=True)
+
+
+def _subproof(leaves: Sequence[bytes], size: int, *, complete: bool) -> list[bytes]:
+    if size == len(leaves):
+        return [] if complete else [merkle_root(leaves)]
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    if size <= half:
+        return [*_subproof(leaves[:half], size, complete=complete), merkle_root(leaves[half:])]
+    return [*_subproof(leaves[half:], size - half, complete=False), merkle_root(leaves[:half])]
 
 
 class SealedTable(NamedTuple):
@@ -104,7 +165,7 @@ def _leaves(connection: Connection, kind: SealedTable, rows: Sequence[Any]) -> I
         if packed:
             *values, codec, body = values
             values += [_body_digest(codec, body), related.get(number, [])]
-        yield SealedRow(number, merkle.leaf(leaf_content(kind.name, values)))
+        yield SealedRow(number, leaf(leaf_content(kind.name, values)))
 
 
 def _body_digest(codec: str, body: bytes) -> str:
@@ -151,7 +212,7 @@ class SealRows(NamedTuple):
     @property
     def root(self) -> str:
         """The root over what is there."""
-        return merkle.root(item.digest for item in self.leaves).hex()
+        return merkle_root(item.digest for item in self.leaves).hex()
 
     @property
     def whole(self) -> bool:
@@ -175,7 +236,7 @@ def seal(connection: Connection, at: datetime, most: int = MAX_ROWS) -> list[Sea
         unsealed = list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
         if not unsealed:
             continue
-        root = merkle.root(item.digest for item in unsealed).hex()
+        root = merkle_root(item.digest for item in unsealed).hex()
         one = Seal(0, store, what, unsealed[0].number, unsealed[-1].number, len(unsealed), root, at)
         values = {name: value for name, value in one._asdict().items() if name != "seq"}
         key = connection.execute(insert(seals).values(**values)).inserted_primary_key

@@ -13,7 +13,7 @@ from receipts.base.errors import ConflictError, NotFound
 from receipts.signing.envelope import RECEIPT, Envelope, Signature
 from receipts.signing.key import PublicKey, read_public, refuse_other_name
 from receipts.store.database import By, Repository, reads, writes
-from receipts.store.tables.trust import envelopes, trusted_keys
+from receipts.store.tables.publication import envelopes, trusted_keys
 
 
 class TrustedKey(NamedTuple):

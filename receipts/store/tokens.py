@@ -14,7 +14,7 @@ from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.store.database import By, Repository, writes
-from receipts.store.tables.trust import tokens
+from receipts.store.tables.publication import tokens
 
 SCOPES: Final = ("submit", "read", "decide", "admin")
 # What a scope includes beside itself.

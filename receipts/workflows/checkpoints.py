@@ -28,7 +28,7 @@ from receipts.base import files
 from receipts.base.errors import ConflictError, InputError, Problem, Unreachable, UsageError
 from receipts.base.units import counted
 from receipts.signing.key import SIGNATURE_BYTES, PrivateKey, PublicKey
-from receipts.store import merkle
+from receipts.store import seals
 from receipts.workflows.audit import RESTORE, Fault
 
 if TYPE_CHECKING:
@@ -277,7 +277,7 @@ def publish_checkpoint(store: Store, target: str, key: PrivateKey) -> Checkpoint
                 raise ConflictError(f"{without_secrets(target)}: {why}; look into it with: receipts audit --against")
         if before and before[-1].size == len(log):
             return None
-        one = signed_checkpoint(origin_of(store), len(log), merkle.root(log), key)
+        one = signed_checkpoint(origin_of(store), len(log), seals.merkle_root(log), key)
         there.write(f"{text}{chr(10) if text else ''}{one.note}")
     return one
 
@@ -314,8 +314,8 @@ def continued(store: Store, first: int, second: int | None = None) -> Continued:
     log = every[: len(every) if second is None else second]
     if not 0 < first <= len(log) or (second or 0) > len(log):
         raise UsageError(f"the store has {counted(len(every), 'seal')}; write two numbers of them, the smaller first")
-    roots = merkle.root(log[:first]).hex(), merkle.root(log).hex()
-    return Continued(first, len(log), *roots, tuple(item.hex() for item in merkle.consistency(log, first)))
+    roots = seals.merkle_root(log[:first]).hex(), seals.merkle_root(log).hex()
+    return Continued(first, len(log), *roots, tuple(item.hex() for item in seals.consistency(log, first)))
 
 
 def why_not_continued(log: Sequence[bytes], checkpoint: Checkpoint) -> str:
@@ -323,7 +323,7 @@ def why_not_continued(log: Sequence[bytes], checkpoint: Checkpoint) -> str:
     if checkpoint.size > len(log):
         gone = counted(checkpoint.size - len(log), "seal")
         return f"{gone} that were published are not there: the tail was deleted, or this is an older backup"
-    if merkle.root(log[: checkpoint.size]) != checkpoint.root:
+    if seals.merkle_root(log[: checkpoint.size]) != checkpoint.root:
         return "the store has another history than the one that was published"
     return ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.api.listing import read_cursor
+from receipts.api.lists import read_cursor
 from receipts.base.errors import UsageError
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from receipts.api.frame import frame_of_rows
+from receipts.api.answer import frame_of_rows
 from receipts.base.errors import UsageError
 
 pytestmark = pytest.mark.slow

@@ -281,7 +281,7 @@ def test_validated_ceilings_stand_apart_from_peaks_with_the_nearest_failure(stor
 def test_the_regime_follows_from_what_is_stated(
     small: Store, leaves: dict[str, Any], seconds: float, regimes: tuple[str, ...]
 ) -> None:
-    from receipts.questions.regime import work
+    from receipts.questions.answers import work
 
     launch = week.launch("one", 0, seconds, **leaves)
     week.put(small, [launch])
@@ -298,7 +298,7 @@ def _judged(store: Store) -> Any:
 
 
 def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_named(small: Store) -> None:
-    from receipts.questions.regime import work
+    from receipts.questions.answers import work
 
     rows = [{"chip": n, "phase": "steady", "peak_bytes": 95, "bytes_limit": 100, "bytes_used": 90} for n in range(8)]
     week.put(small, [week.launch("one", 0, memory__chips=rows, measurement__exposed_communication_seconds=None)])
@@ -308,7 +308,7 @@ def test_a_chip_that_keeps_too_little_is_memory_limited_and_a_missing_fact_is_na
 
 
 def test_steps_that_never_settle_are_unstable(small: Store) -> None:
-    from receipts.questions.regime import work
+    from receipts.questions.answers import work
 
     launch = week.drifting("one")
     week.put(small, [launch])

@@ -8,7 +8,7 @@ from typing import Any
 import rule_cases
 from command_line import Shell
 from receipts.metrics import Launch
-from receipts.questions.regime import payback
+from receipts.questions.answers import payback
 
 
 def _launch(seconds: float, compiling: float | None, cache: str | None = None) -> Launch:

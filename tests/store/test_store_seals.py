@@ -15,7 +15,7 @@ from sqlalchemy import func, select, text
 
 import merkle_proofs
 from receipts.judging.verdict import ReceiptVerdict
-from receipts.store import Store, merkle, open_store
+from receipts.store import Store, open_store, seals
 from receipts.store.address import address
 from receipts.store.backup import backup, restore
 from receipts.store.database import connect, reading, writing
@@ -53,7 +53,7 @@ def _filled(store: Store) -> list[str]:
 def test_consistency_proofs_are_those_of_certificate_transparency() -> None:
     # The proofs of Certificate Transparency's reference tests, over the leaves of the test below.
     inputs = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
-    leaves = [merkle.leaf(bytes.fromhex(item)) for item in inputs]
+    leaves = [seals.leaf(bytes.fromhex(item)) for item in inputs]
     proofs = {
         (1, 1): [],
         (1, 8): ["96a296d224f285c6", "5f083f0a1a33ca07", "6b47aaf29ee3c2af"],
@@ -61,20 +61,20 @@ def test_consistency_proofs_are_those_of_certificate_transparency() -> None:
         (2, 5): ["5f083f0a1a33ca07", "bc1a0643b12e4d2d"],
     }
     for (first, second), expected in proofs.items():
-        assert [item.hex()[:16] for item in merkle.consistency(leaves[:second], first)] == expected
+        assert [item.hex()[:16] for item in seals.consistency(leaves[:second], first)] == expected
 
 
 def test_a_consistency_proof_holds_between_any_two_trees_and_no_mutation_of_it_does() -> None:
-    leaves = [merkle.leaf(bytes([item])) for item in range(33)]
+    leaves = [seals.leaf(bytes([item])) for item in range(33)]
     rng = random.Random(9162)
     trees = [(first, second) for second in range(1, 34) for first in range(1, second + 1)]
     for first, second in trees:
-        roots = merkle.root(leaves[:first]), merkle.root(leaves[:second])
-        assert merkle_proofs.consistent(first, second, *roots, merkle.consistency(leaves[:second], first))
+        roots = seals.merkle_root(leaves[:first]), seals.merkle_root(leaves[:second])
+        assert merkle_proofs.consistent(first, second, *roots, seals.consistency(leaves[:second], first))
     for _ in range(unless_thorough(120, 10_000)):
         first, second = rng.choice([item for item in trees if item[0] < item[1]])
-        roots = [merkle.root(leaves[:first]), merkle.root(leaves[:second])]
-        digests = [*roots, *merkle.consistency(leaves[:second], first)]
+        roots = [seals.merkle_root(leaves[:first]), seals.merkle_root(leaves[:second])]
+        digests = [*roots, *seals.consistency(leaves[:second], first)]
         at = rng.randrange(len(digests))
         flipped = bytearray(digests[at])
         flipped[rng.randrange(32)] ^= rng.randrange(1, 256)
@@ -85,12 +85,12 @@ def test_a_consistency_proof_holds_between_any_two_trees_and_no_mutation_of_it_d
 def test_the_tree_is_that_of_rfc_6962() -> None:
     # The leaves and roots of Certificate Transparency's reference tests (merkletree, "RFC 6962 hasher").
     inputs = ["", "00", "10", "2021", "3031", "40414243", "5051525354555657", "606162636465666768696a6b6c6d6e6f"]
-    leaves = [merkle.leaf(bytes.fromhex(item)) for item in inputs]
-    assert merkle.root([]).hex() == hashlib.sha256(b"").hexdigest()
-    assert merkle.root(leaves[:1]).hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
-    assert merkle.root(leaves[:3]).hex() == "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
-    assert merkle.root(leaves[:7]).hex() == "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c"
-    assert merkle.root(leaves).hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
+    leaves = [seals.leaf(bytes.fromhex(item)) for item in inputs]
+    assert seals.merkle_root([]).hex() == hashlib.sha256(b"").hexdigest()
+    assert seals.merkle_root(leaves[:1]).hex() == "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"
+    assert seals.merkle_root(leaves[:3]).hex() == "aeb6bcfe274b70a14fb067a5e5578264db0fa9b51af5e0ba159158f329e06e77"
+    assert seals.merkle_root(leaves[:7]).hex() == "ddb89be403809e325750d3d263cd78929c2942b7942a34b77e122c9594a74c8c"
+    assert seals.merkle_root(leaves).hex() == "5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328"
 
 
 # For good: seals that exist were computed over these columns in this order.
@@ -126,11 +126,11 @@ def test_a_seal_covers_the_same_columns_as_ever() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 8, 11])
 def test_a_proof_leads_from_its_leaf_to_the_root_and_from_no_other(size: int) -> None:
-    leaves = [merkle.leaf(bytes([number])) for number in range(size)]
+    leaves = [seals.leaf(bytes([number])) for number in range(size)]
     for at in range(size):
-        steps = merkle.proof(leaves, at)
-        assert merkle_proofs.follow(leaves[at], steps) == merkle.root(leaves)
-        assert merkle_proofs.follow(merkle.leaf(b"another"), steps) != merkle.root(leaves)
+        steps = seals.proof(leaves, at)
+        assert merkle_proofs.follow(leaves[at], steps) == seals.merkle_root(leaves)
+        assert merkle_proofs.follow(seals.leaf(b"another"), steps) != seals.merkle_root(leaves)
 
 
 def test_every_row_is_sealed_once_and_a_second_seal_writes_nothing(store: Store) -> None:

@@ -1,10 +1,10 @@
-"""What somebody who holds roots checks: the other half of `receipts.store.merkle`."""
+"""What somebody who holds roots checks: the other half of `receipts.store.seals`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from receipts.store.merkle import ProofStep, node
+from receipts.store.seals import ProofStep, node
 
 
 def consistent(first: int, second: int, first_root: bytes, second_root: bytes, proof: Sequence[bytes]) -> bool:

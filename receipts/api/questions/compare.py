@@ -1,4 +1,4 @@
-"""``compare``: what the difference between two numbers means."""
+"""``compare``, ``neighbours``, ``noise``: what a difference means, what lies an axis away, how launches vary."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ from receipts.api.question import (
     Study,
     Waivers,
     choice,
+    integer,
     question,
 )
 from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from receipts.api.answer import Answer
     from receipts.api.comparison import Comparison
     from receipts.api.session import Session
     from receipts.axes.lane import Grade
+    from receipts.questions.noise import LaneNoise
     from receipts.questions.sides import Join
+    from receipts.stats.noise import SelfCheck
+
 
 # As in `receipts.axes.lane`, which no --help may load.
 GRADES = ("typed", "recorded", "evidenced", "kept")
@@ -170,3 +175,112 @@ def _requirement(text: str | None) -> Any:
     if text is not None and wanted is None:
         raise UsageError(f"--require {text!r} is none of faster, not-slower, not-slower=2%, equivalent")
     return wanted
+
+
+NOT_INDEXED = "the index does not hold every receipt of this lane as it is read; run: receipts db reindex"
+COLUMNS = (
+    *("axis", "members", "receipt", "label", "launches"),
+    *("status", "comparable", "path", "effect", "ratio", "low", "high", "reason"),
+)
+Axis = Annotated[
+    str | None, Param(WORD, "Only receipts that differ in this axis; see: receipts axes.", ("--axis", "-a"), "AXIS")
+]
+Of = Annotated[Any, Param(RECEIPT, "The receipt", metavar="ID|FILE", wire="of")]
+Limit = Annotated[
+    int,
+    Param(
+        integer(1, remote=100),
+        "Show at most this many configurations per axis, the newest.",
+        ("--limit",),
+        show_default=True,
+        limits=(1, None),
+    ),
+]
+
+
+@question("neighbours", costly=True, forms=("csv",))
+def neighbours(
+    session: Session, receipt: Of, *, axis: Axis = None, metric: Metric = "tokens_per_second", limit: Limit = 10
+) -> Answer:
+    """Show every stored receipt that differs in one axis, with effect and verdict.
+
+    Examples:
+      receipts neighbours 3f9c
+      receipts neighbours @golden --axis parallelism.tensor
+      receipts neighbours run.json --metric step_seconds --limit 50
+      receipts neighbours @golden --json
+
+    Each is compared in its session and with its witnesses, as receipts compare does; the best of an axis comes first.
+    Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compared.
+    """
+    from receipts.api.answer import Answer
+    from receipts.api.lists import neighbours_as_data
+    from receipts.axes import axis_named
+    from receipts.publish.neighbours import page
+    from receipts.questions.neighbours import neighbours
+
+    if axis is not None:
+        axis = axis_named(axis)
+    of, rulebook = session.one(receipt), session.rulebook
+    near = neighbours(session.store, of, rulebook, metric=metric, axis=axis, limit=limit, progress=session.advance)
+    data = neighbours_as_data(near)
+    notes = () if near.indexed else (NOT_INDEXED,)
+    rows = [*data["neighbours"], *data["refused"]]
+    return Answer(data, lambda: page(near, axis), near.exit_code, notes, rows=rows, columns=COLUMNS)
+
+
+OneLane = Annotated[str | None, Param(WORD, "One lane only.", ("--lane",), "LANE")]
+
+
+@question("noise", costly=True, forms=("csv",))
+def noise(session: Session, *, lane: OneLane = None) -> Answer:
+    """Show how much identical launches vary (the noise floor), and check the statistics on them.
+
+    Examples:
+      receipts noise
+      receipts noise --lane nvidia-megatron --json
+
+    σ is the standard deviation of a launch's log step time, pooled over launches of one configuration. δ is the
+    smallest effect that matters: people choose it, and noise does not change it. ~ means that too little is stored.
+    Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet.
+    """
+    from receipts.api.answer import Answer
+    from receipts.publish.noise import page
+    from receipts.questions.noise import survey
+    from receipts.stats.noise import combined_checks
+
+    lanes = session.rulebook.lanes
+    if lane is not None:
+        lanes.get(lane)
+    floors = survey(session.store, lanes, lane)
+    check = combined_checks([item.check for item in floors])
+    alarm = check.alarm or any(item.check.alarm for item in floors)
+    classes = [_noise_data(item) for item in floors]
+    return Answer(
+        {"classes": classes, "self_check": _self_check(check)},
+        lambda: page(floors, check),
+        1 if alarm else 0 if any(item.floor.sigma is not None for item in floors) else 3,
+        rows=classes,
+    )
+
+
+def _noise_data(item: LaneNoise) -> dict[str, Any]:
+    """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
+    from dataclasses import asdict
+
+    from receipts.publish.noise import missing
+
+    return {
+        **asdict(item.shape),
+        "stored": item.stored,
+        **asdict(item.floor),
+        "declared_sigma": item.declared,
+        "delta": item.delta,
+        "delta_source": item.delta_source,
+        "self_check": _self_check(item.check),
+        "missing": missing(item),
+    }
+
+
+def _self_check(check: SelfCheck) -> dict[str, Any]:
+    return {**check._asdict(), "share": check.share}

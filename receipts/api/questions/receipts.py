@@ -81,7 +81,7 @@ def list_receipts(
 
     A value may be a pattern (*, ?); - means not stated.
     """
-    from receipts.api.listing import listed
+    from receipts.api.lists import listed
 
     return listed(
         session, conditions, limit=limit, order=order, superseded=superseded, deciding=deciding, cursor=cursor

@@ -23,8 +23,8 @@ from receipts.cli.session import Answer, Session, group, verb
 if TYPE_CHECKING:
     from receipts.api.answer import Shown
     from receipts.base.errors import Problem
-    from receipts.plugins.exchange.mlperf import PublishedLog
     from receipts.plugins.exchange.notebook import ImportedTable
+    from receipts.plugins.exchange.published import PublishedLog
     from receipts.receipt import Document
 
 
@@ -175,8 +175,8 @@ def mlperf(
     receipt of that launch with -o, and --submit stores the first. Without -o or --submit nothing is written. What is
     read: docs/import-mlperf.md. Exit codes: 0 every log became a receipt, 2 some did not, 4 the store failed.
     """
-    from receipts.plugins.exchange.mlperf import find_logs, import_logs
     from receipts.plugins.exchange.pages import logs as page
+    from receipts.plugins.exchange.published import find_logs, import_logs
     from receipts.receipt import Document
 
     logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
@@ -226,7 +226,7 @@ def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: 
     """
     from fnmatch import fnmatchcase
 
-    from receipts.plugins.exchange.mlflow_import import import_runs, tracked_runs
+    from receipts.plugins.exchange.mlflow import import_runs, tracked_runs
     from receipts.receipt import Document
 
     lanes = session.rulebook.lanes

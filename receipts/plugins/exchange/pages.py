@@ -11,8 +11,8 @@ from receipts.base.units import counted
 from receipts.publish.page import Page, Points, Section, lines_of, points_of, sections_of
 
 if TYPE_CHECKING:
-    from receipts.plugins.exchange.mlperf import PublishedLog
     from receipts.plugins.exchange.notebook import ImportedTable
+    from receipts.plugins.exchange.published import PublishedLog
     from receipts.plugins.exchange.store_import import ImportedStore
 
 MAX_SHOWN = 12  # lines of one kind; --json has them all

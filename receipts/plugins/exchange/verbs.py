@@ -85,7 +85,7 @@ def export(
     if written is None:
         raise UsageError(f"{place}: say what to write: --format parquet, jsonl or csv")
     if written == "mlflow":
-        from receipts.plugins.exchange.mlflow_export import export_runs
+        from receipts.plugins.exchange.mlflow import export_runs
 
         count = export_runs(session.store, place, _chosen(where, since, until), force=force)
         data = {"place": str(place), "format": written, "launches": count}

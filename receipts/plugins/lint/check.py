@@ -13,9 +13,8 @@ from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
 from receipts.metrics import Metric
 from receipts.metrics.registry import Taint
-from receipts.plugins.lint.expect import agrees, readings
+from receipts.plugins.lint.expect import agrees, disagreeing, readings
 from receipts.plugins.lint.ranking import LaneWords
-from receipts.plugins.lint.recipe import disagreeing
 from receipts.plugins.lint.statement import UNNAMED, UNREAD, PageRemark, Statement
 from receipts.receipt import Parsed
 from receipts.stats.rounding import Interval

@@ -25,7 +25,7 @@ from receipts.emit.identity import uuid_of
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ReceiptVerdict
-    from receipts.plugins.run.observed import Recorded
+    from receipts.plugins.run.outer_clock import Recorded
     from receipts.workflows.evidence import Amended
 
 RECOMMENDED_STEPS = 300
@@ -189,7 +189,7 @@ def launch(
     It runs in the folder ``at`` and prints to the file descriptor ``out``; ``quiet`` says no verdict. A service of this
     plugin: *launch*.
     """
-    from receipts.plugins.run.observed import LaunchFolder, ObservedLaunch
+    from receipts.plugins.run.outer_clock import LaunchFolder, ObservedLaunch
 
     names: list[str] = []
     with _folder() as place:

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts import metrics
-from receipts.api.listing import MAX_CONDITIONS, Cursor, read_cursor
+from receipts.api.lists import MAX_CONDITIONS, Cursor, read_cursor
 from receipts.base.errors import UsageError
 from receipts.base.units import counted
 from receipts.plugins.serve.operation import Call

@@ -30,8 +30,7 @@ from receipts.plugins.study.chain import (
     interactions,
     ranges,
 )
-from receipts.plugins.study.graph import END, MAX_JUDGED_HOPS, MOST_CHAINS, START, Edge, Search, graph_of
-from receipts.plugins.study.lattice import Lattice
+from receipts.plugins.study.lattice import END, MAX_JUDGED_HOPS, MOST_CHAINS, START, Edge, Lattice, Search, graph_of
 from receipts.plugins.study.missing_runs import MOST_AXES, Ground, MissingRun, Route, cheapest
 from receipts.questions.neighbours import reasons
 from receipts.receipt import Parsed

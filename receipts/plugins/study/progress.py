@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from receipts import metrics
 from receipts.metrics import Launch
-from receipts.plugins.study.design import within
-from receipts.plugins.study.experiment import Contrast, Experiment
+from receipts.plugins.study.experiment import Contrast, Experiment, within
 from receipts.questions.comparisons import Comparisons
 from receipts.stats import distributions
 from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled, welch

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipts.api.question import RECEIPT, SIDE, WORD, File, Metric, Param, Study, Waivers, integer, question, unnamed
-from receipts.api.questions.neighbours import NOT_INDEXED
+from receipts.api.questions.compare import NOT_INDEXED
 from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:

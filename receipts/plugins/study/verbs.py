@@ -16,7 +16,7 @@ from receipts.cli.session import Answer, Session, verb
 from receipts.questions.gate import share
 
 if TYPE_CHECKING:
-    from receipts.plugins.study.design import Designed
+    from receipts.plugins.study.experiment import Designed
 
 
 @verb("plan")
@@ -64,8 +64,7 @@ def plan_command(
     extra("scipy", "history")
     if following is not None:
         return _follow_experiment(session, Path(following))
-    from receipts.plugins.study.design import design
-    from receipts.plugins.study.experiment import read_claims, read_screen
+    from receipts.plugins.study.experiment import design, read_claims, read_screen
 
     hours, least, spread = _budget(budget), _share("--effect", effect), _share("--sigma", sigma)
     store = session.store

@@ -15,7 +15,7 @@ from receipts.base.units import counted
 from receipts.judging.verdict import verdict_to_json
 from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
 from receipts.signing.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
-from receipts.store import merkle
+from receipts.store import seals
 from receipts.store.evidence import kept_files
 from receipts.workflows.checkpoints import Checkpoint, origin_of, signed_checkpoint, why_not_continued
 
@@ -138,24 +138,23 @@ def _proofs(
         proven = {item: proof for item in receipts if (proof := inspection.proof(item)) is not None}
     if not proven:
         return {}
-    log, roots = [merkle.leaf(item) for item in sealed], [json.loads(item)[6] for item in sealed]
+    log, roots = [seals.leaf(item) for item in sealed], [json.loads(item)[6] for item in sealed]
     for item in published:
         if why := why_not_continued(log, item):
             raise ConflictError(f"the checkpoint of {counted(item.size, 'seal')}: {why}; see: receipts audit --against")
     files = {}
     for receipt, (seal, steps) in proven.items():
         at = roots.index(seal.root)
-        values = {"receipt": _steps(steps), "seal": sealed[at].decode(), "log": _steps(merkle.proof(log, at))}
+        values = {"receipt": _steps(steps), "seal": sealed[at].decode(), "log": _steps(seals.proof(log, at))}
         files[f"proofs/{receipt}.json"] = json.dumps(values).encode()
-    notes = [signed_checkpoint(origin_of(store), len(log), merkle.root(log), key), *published]
+    notes = [signed_checkpoint(origin_of(store), len(log), seals.merkle_root(log), key), *published]
     rows = [
-        {"note": item.note, "consistency": [step.hex() for step in merkle.consistency(log, item.size)]}
-        for item in notes
+        {"note": item.note, "consistency": [step.hex() for step in seals.consistency(log, item.size)]} for item in notes
     ]
     return {**files, LOG: json.dumps(rows).encode()}
 
 
-def _steps(steps: Iterable[merkle.ProofStep]) -> list[dict[str, object]]:
+def _steps(steps: Iterable[seals.ProofStep]) -> list[dict[str, object]]:
     return [{"left": item.left, "digest": item.digest.hex()} for item in steps]
 
 

@@ -17,8 +17,7 @@ from receipts.base.text import UNKNOWN, plain
 from receipts.questions.week.ref import Cut, Ref
 
 if TYPE_CHECKING:
-    from receipts.questions.answers import AnsweredQuestion
-    from receipts.questions.regime import StepWork
+    from receipts.questions.answers import AnsweredQuestion, StepWork
     from receipts.questions.week.links import LaunchGroup
     from receipts.stats.noise import SelfCheck
 

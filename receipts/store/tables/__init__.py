@@ -16,8 +16,13 @@ from receipts.store.tables.publication import (
     claim_verdicts,
     claims,
     decisions,
+    envelopes,
+    erased,
     incidents,
     quotes,
+    seals,
+    tokens,
+    trusted_keys,
 )
 from receipts.store.tables.receipt import (
     axes,
@@ -36,7 +41,6 @@ from receipts.store.tables.receipt import (
     verdicts,
     version,
 )
-from receipts.store.tables.trust import envelopes, erased, seals, tokens, trusted_keys
 
 HEAD: Final = "0002"
 EARLIER: Final = frozenset({"0001"})  # those that the migrations start from

@@ -13,8 +13,8 @@ import yaml
 import rule_cases as cases
 from receipts.base.errors import UsageError
 from receipts.plugins.exchange.export import ExportOptions
-from receipts.plugins.exchange.mlflow_export import export_runs
-from receipts.plugins.exchange.mlperf import find_logs, import_logs
+from receipts.plugins.exchange.mlflow import export_runs
+from receipts.plugins.exchange.published import find_logs, import_logs
 from receipts.receipt import Document
 from receipts.store import Store, open_store
 from receipts.workflows.submit import submit

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from receipts.base.errors import Unreachable, UsageError
-from receipts.plugins.exchange.mlflow_import import TOKEN, ImportedReceipt, import_runs, tracked_runs
+from receipts.plugins.exchange.mlflow import TOKEN, ImportedReceipt, import_runs, tracked_runs
 from receipts.receipt import Document, Parsed, parse
 
 RUN, BEGAN = "0123456789abcdef0123456789abcdef", 1_772_442_000_000

@@ -16,7 +16,7 @@ from receipts.base.errors import UsageError
 from receipts.judging.comparison import compare
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import Level
-from receipts.plugins.exchange.mlperf import PublishedLog, find_logs, import_logs
+from receipts.plugins.exchange.published import PublishedLog, find_logs, import_logs
 from receipts.receipt import Document, Parsed, parse
 from rule_cases import rulebook
 from tests.support.thorough import unless_thorough

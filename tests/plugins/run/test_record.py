@@ -22,8 +22,7 @@ from receipts.emit.journal import HEAD, MARK
 from receipts.emit.probes.environment import flags
 from receipts.ingest.spans import span_service
 from receipts.plugins.run import record
-from receipts.plugins.run.observed import ARMING
-from receipts.plugins.run.outer_clock import OuterClock
+from receipts.plugins.run.outer_clock import ARMING, OuterClock
 from receipts.store import open_store
 from span_traces import KinetoTrace
 

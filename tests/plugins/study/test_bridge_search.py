@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from receipts.plugins.study.chain import Hop, JudgedHop, Values, gain_of, gain_together
-from receipts.plugins.study.graph import Edge, Graph, Search
-from receipts.plugins.study.lattice import Lattice
+from receipts.plugins.study.lattice import Edge, Graph, Lattice, Search
 from receipts.plugins.study.missing_runs import Ground, launches_needed, launches_to_settle
 from receipts.receipt import Parsed
 from receipts.stats.log_ratio import Sigma

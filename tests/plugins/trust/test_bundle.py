@@ -17,7 +17,7 @@ from command_line import Shell
 from receipts.signing import verify
 from receipts.signing.envelope import read_envelope
 from receipts.signing.key import read_public_file
-from receipts.store import merkle
+from receipts.store import seals
 from receipts.store.evidence import files_beside
 from receipts.workflows.checkpoints import read_checkpoints
 from thorough import unless_thorough
@@ -203,15 +203,15 @@ def test_a_bundle_proves_that_the_log_continues_its_checkpoints(signing: Shell, 
 
 
 def test_the_verifier_accepts_exactly_the_consistency_proofs_that_hold() -> None:
-    leaves = [merkle.leaf(bytes([number])) for number in range(20)]
+    leaves = [seals.leaf(bytes([number])) for number in range(20)]
 
     def checkpoint(size: int, leaves: list[bytes]) -> verify.Checkpoint:
-        return verify.Checkpoint(f"log\n{size}\n{b64encode(merkle.root(leaves[:size])).decode()}\n\n")
+        return verify.Checkpoint(f"log\n{size}\n{b64encode(seals.merkle_root(leaves[:size])).decode()}\n\n")
 
     for second in range(1, 20):
         log = checkpoint(second, leaves)
         for first in range(1, second + 1):
-            proof = [item.hex() for item in merkle.consistency(leaves[:second], first)]
+            proof = [item.hex() for item in seals.consistency(leaves[:second], first)]
             assert verify.continues(log, checkpoint(first, leaves), proof)
             assert not verify.continues(log, checkpoint(first, [*leaves[: first - 1], bytes(32)]), proof)
             assert not verify.continues(log, checkpoint(first, leaves), [*proof, bytes(32).hex()])
