@@ -30,11 +30,11 @@ INSTRUCTIONS = (
 )
 
 
-def mcp_server(store: Callable[[], Store], *, whole: bool = False) -> MCPServer:
-    """The server with its tools, or with ``whole`` with all; ``store`` opens a store for one question."""
+def mcp_server(store: Callable[[], Store], *, whole: bool = False, files: bool = False) -> MCPServer:
+    """The server with its tools, with ``whole`` with all; ``store`` opens a store for one question."""
     server = MCPServer("receipts", instructions=INSTRUCTIONS, version=__version__)
 
-    add_tools(server, store, whole=whole)
+    add_tools(server, store, whole=whole, files=files)
     return server
 
 
@@ -50,7 +50,7 @@ def serve(url: str | None, rulebook: Rulebook, listen: str | None, *, whole: boo
         def store() -> Store:
             return Store(Opened(Database(opened.database.engine, opened.database.address)), rulebook)
 
-        server = mcp_server(store, whole=whole)
+        server = mcp_server(store, whole=whole, files=listen is None)
         if listen is None:
             server.run("stdio")
             return
