@@ -15,7 +15,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.base.errors import InputError, NotFound, Problem
-from receipts.store import Condition, Filters
 
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
@@ -137,6 +136,8 @@ class Trial:
 
 def trials(store: Store, campaign: str) -> list[Trial]:
     """Every trial of a campaign, in the order in which the store took in their first launches."""
+    from receipts.store import Condition, Filters
+
     by_session: dict[str, list[Entry]] = {}
     rows = store.find(Filters((Condition("session", "=", f"{SESSION}{campaign}/*"),), superseded=True))
     for entry in sorted(rows, key=lambda item: (item.submitted_at, item.started)):
@@ -146,6 +147,8 @@ def trials(store: Store, campaign: str) -> list[Trial]:
 
 def trial(store: Store, name: str) -> Trial:
     """The trial that somebody named, by ``CAMPAIGN/NUMBER`` or the beginning of it. Raises NotFound."""
+    from receipts.store import Condition, Filters
+
     rows = list(store.find(Filters((Condition("session", "=", f"{SESSION}{name}*"),), superseded=True)))
     sessions = sorted({str(item.session) for item in rows})
     exact = f"{SESSION}{name}"
