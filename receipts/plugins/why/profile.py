@@ -28,7 +28,7 @@ MAX_STEPS: Final = 256
 MAX_DEVICES: Final = 8
 _MAX_NAME: Final = 120
 
-__all__ = ["EXTRACT", "Profile", "extract", "host_kind", "read_profiles"]
+__all__ = ["EXTRACT", "Profile", "classed_work", "extract", "host_kind", "read_profiles"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def read_profiles(raw: bytes) -> list[Profile]:
 
 def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     host = all(kind == ord("o") for kind in work.kind)
-    names, own = trace.names.texts, _classed(trace, work, host=host)
+    names, own = trace.names.texts, classed_work(trace, work, host=host)
     rank = classes().rank
     tiles = windows(trace, work, host=host, device=device)[:MAX_STEPS]
     times: list[Counter[str]] = [Counter() for _ in tiles]
@@ -147,7 +147,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     )
 
 
-def _classed(trace: SpanTrace, work: Activities, *, host: bool) -> list[tuple[str, str]]:
+def classed_work(trace: SpanTrace, work: Activities, *, host: bool) -> list[tuple[str, str]]:
     """The class of each activity, and what told it."""
     names = trace.names.texts
     chains: list[tuple[str, ...]] = [()]
