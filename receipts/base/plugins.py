@@ -96,8 +96,9 @@ def services(name: str) -> Iterator[ModuleType]:
     The kernel asks for ``report`` (a command below ``receipts report``, as ``REPORT``), ``weekly`` (a section of the
     weekly report: ``section(data)`` gives it, or None), ``sections`` (of the page of a receipt or a comparison: see
     `receipts.api.answer.with_sections`), ``spans`` (`receipts.ingest.spans`) and ``compiler`` (`receipts fit --aot`).
-    Plugins ask for ``notices`` (targets and what sends to them), ``gauges`` (lines of ``/metrics``) and ``launch`` (one
-    launch under the recorder and the outer clock).
+    ``pointer`` has the document that a ``.receipt.toml`` leads to, and its evidence. Plugins ask for ``notices``
+    (targets, and what sends to them), ``gauges`` (lines of ``/metrics``) and ``launch`` (one launch under the recorder
+    and the outer clock).
     """
     for package, plugin in plugins().items():
         if (module := plugin.services.get(name)) is not None:

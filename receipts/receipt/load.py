@@ -19,8 +19,10 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import orjson
 
 from receipts.base.errors import InputError, Problem
+from receipts.base.plugins import service
 from receipts.receipt.problems import capped, join
 
+POINTER: Final = ".receipt.toml"  # a file that says where a receipt is, which a plugin follows
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_DIGITS = 25
@@ -54,8 +56,13 @@ class Document(NamedTuple):
 
 
 def read(path: str | Path) -> Document:
-    """Read a file of at most 16 MiB. Raises InputError for what is not a readable regular file of that size."""
+    """Read a file of at most 16 MiB, or the receipt that a pointer leads to.
+
+    Raises InputError for what is not a readable regular file of that size.
+    """
     source = str(path)
+    if source.endswith(POINTER):
+        return service("pointer", source).document(source)  # type: ignore[no-any-return]  # the Document of a plugin
     try:
         with Path(path).open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)

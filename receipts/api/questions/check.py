@@ -178,6 +178,7 @@ def verify(
     Examples:
       receipts verify run.json --evidence outputs/
       receipts verify 3f9c
+      receipts verify benchmarks/mtp-off.receipt.toml
       receipts verify --all
 
     same: as the receipt says; other: a file or reader shows something else; missing: no file with that digest is given
@@ -207,6 +208,8 @@ def _chosen(
 ) -> Iterator[Verified]:
     """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
     from receipts.api.session import documents
+    from receipts.base.plugins import service
+    from receipts.receipt.load import POINTER
     from receipts.store.evidence import kept_files
     from receipts.workflows.evidence import verify, verify_all
 
@@ -218,7 +221,8 @@ def _chosen(
     kept = kept_files(store.database.address) if store is not None else None
     for given in receipts:
         for item in session.groups([given])[0]:
-            yield verify(item, session.rulebook.lanes.of(item.receipt.run.lane), files, kept)
+            own = service("pointer", item.source).evidence(item.source) if item.source.endswith(POINTER) else {}
+            yield verify(item, session.rulebook.lanes.of(item.receipt.run.lane), {**own, **files}, kept)
 
 
 @question("evidence list", path="/v1/evidence", costly=True, forms=("csv",))

@@ -124,6 +124,37 @@ def bundle(
     return Answer(data, f"{target}: {answer.kind}, {answer.status}, signed by {signer}")
 
 
+@verb("pointer")
+@click.argument("bundle", metavar="BUNDLE", type=click.Path(path_type=Path))
+@click.option(
+    "--at", "place", metavar="PLACE", required=True, help="Where it is: a path, https://… or oci://HOST/NAME."
+)
+@click.option("--receipt", metavar="ID", help="Of a bundle of several, the receipt.")
+@click.option("--key", metavar="FILE", help="The public key that must have signed it.")
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), metavar="FILE", required=True)
+def pointer(_: Session, bundle: Path, place: str, receipt: str | None, key: str | None, target: Path) -> Answer:
+    """Write a pointer: a small file for git that names a receipt, the digest of its bundle, and where that is.
+
+    Examples:
+      receipts pointer gain.tar --at ../bundles/gain.tar --receipt 3f9c --output benchmarks/gain.receipt.toml
+      receipts pointer gain.tar --at oci://ghcr.io/team/bench:gain --key ana.pub -o benchmarks/gain.receipt.toml
+      receipts verify benchmarks/gain.receipt.toml
+
+    Each command that takes a receipt's file takes FILE, whose name ends with .receipt.toml. A path is relative to FILE.
+    """
+    from receipts.plugins.trust.places import fetched
+    from receipts.plugins.trust.pointer import pointer_to
+    from receipts.receipt.load import POINTER
+    from receipts.signing.key import read_public_file
+
+    if not target.name.endswith(POINTER):
+        raise UsageError(f"--output {target}: the name of a pointer ends with {POINTER}")
+    line = read_public_file(key).line if key is not None else None
+    leads = pointer_to(fetched(str(bundle.absolute()), "", Path()), place, receipt, line)
+    files.write(target, leads.text())
+    return Answer(leads._asdict(), f"{target}: {leads.receipt[:12]} in {leads.bundle}")
+
+
 @group("key")
 def key_command() -> None:
     """Make keys, and say whose signatures the store trusts.
