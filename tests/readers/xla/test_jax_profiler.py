@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from protobuf_messages import integer, message
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
 from receipts.readers.xla.profile import JaxProfiler, Xplane
@@ -115,23 +116,6 @@ def test_a_trace_that_breaks_off_proves_presence_only(tmp_path: Path) -> None:
     assert found.records
     assert found.host_transfers is None
     assert any(remark.kind == "broken" for remark in found.remarks)
-
-
-def varint(value: int) -> bytes:
-    found = b""
-    while value > 0x7F:
-        found += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return found + bytes([value])
-
-
-def integer(number: int, value: int) -> bytes:
-    return varint(number << 3) + varint(value)
-
-
-def message(number: int, content: bytes | str) -> bytes:
-    raw = content.encode() if isinstance(content, str) else content
-    return varint(number << 3 | 2) + varint(len(raw)) + raw
 
 
 def plane(name: str, line: str, events: list[tuple[int, int, int]], names: dict[int, str]) -> bytes:

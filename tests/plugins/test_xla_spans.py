@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_jax_profiler import integer, message
 
+from protobuf_messages import integer, message
 from receipts.ingest.protobuf import Message
 from receipts.ingest.source import Source
 from receipts.ingest.spans import SpanService, SpanTrace
@@ -20,7 +20,12 @@ TPU = "/device:TPU:0"
 def spans() -> tuple[XlaSpans, list[SpanTrace]]:
     """A collector, and where it hands its trace over."""
     kept: list[SpanTrace] = []
-    return XlaSpans(SpanService("x", host_kind, lambda trace: kept.append(trace) or extract(trace)), "JAX xplane"), kept  # type: ignore[func-returns-value]
+
+    def keep(trace: SpanTrace) -> bytes | None:
+        kept.append(trace)
+        return extract(trace)
+
+    return XlaSpans(SpanService("x", host_kind, keep), "JAX xplane"), kept
 
 
 def times(raw: bytes | None) -> list[dict[str, int]]:
