@@ -10,7 +10,7 @@ from receipts.publish.page import Page, Section, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.questions.noise import LaneNoise
-    from receipts.stats.noise import SelfCheck
+    from receipts.stats.noise import GateCheck, SelfCheck
 
 DELTA = {"lane": "set by the lane", "default": "default"}
 
@@ -20,8 +20,21 @@ def page(lanes: Sequence[LaneNoise], check: SelfCheck) -> Page:
     lacks = tuple(f"{_name(item)}: {why}" for item in lanes if (why := missing(item)))
     checks = tuple(f"{_name(item)}: {item.check.why}" for item in lanes if item.check.pairs)
     floors = Section("floors", "Noise floor", tables=(_table(lanes, lacks),))
-    sections = (floors, Section("check", "Self-check", (*checks, _verdict(check))))
+    gates = tuple(f"{_name(item)}: {_gate(item.gate)}" for item in lanes if item.gate is not None and item.gate.pairs)
+    own = (Section("gate", "Your own gate", gates or ("no two equal launches ran one after the other",)),)
+    asked = any(item.gate is not None for item in lanes)
+    sections = (floors, *(own if asked else ()), Section("check", "Self-check", (*checks, _verdict(check))))
     return Page("Noise", (_answer(lanes, check),), sections=sections)
+
+
+def _gate(gate: GateCheck) -> str:
+    """How often the gate would have failed, and what would not."""
+    seen = f"{gate.failed} of {gate.pairs} pairs of equal launches"
+    what = f"a gate of {gate.share:.2%} on {counted(gate.launches, 'launch', 'launches')} a side"
+    if gate.expected is None or gate.quiet_share is None:
+        return f"{what} fails {seen}"
+    quiet = f"one in a hundred: a gate of {gate.quiet_share:.2%}, or {counted(gate.quiet_launches or 1, 'launch', 'launches')} a side"
+    return f"{what} fails {seen}, and {gate.expected:.1%} by σ; {quiet}"
 
 
 def _answer(lanes: Sequence[LaneNoise], check: SelfCheck) -> str:

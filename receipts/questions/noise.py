@@ -28,7 +28,7 @@ from receipts.receipt.parse import intact
 from receipts.stats.effect import shown_exact
 from receipts.stats.equivalence import SMALLEST_EFFECT
 from receipts.stats.log_ratio import Sigma
-from receipts.stats.noise import SelfCheck, largest_spread, pooled_sigma, self_check
+from receipts.stats.noise import GateCheck, SelfCheck, gate_check, largest_spread, pooled_sigma, self_check
 from receipts.stats.sessions import DaySpread, order_kind, spreads
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class LaneNoise:
     delta: float
     delta_source: DeltaSource
     check: SelfCheck
+    gate: GateCheck | None = None
 
 
 def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None = None) -> Floor:
@@ -191,24 +192,29 @@ def _exact(equal: Sequence[Sequence[Launch]]) -> Iterator[str]:
             yield metric.name
 
 
-def survey(store: Store, lanes: Lanes, lane: str | None = None) -> list[LaneNoise]:
+def survey(
+    store: Store, lanes: Lanes, lane: str | None = None, gate: tuple[float, int] | None = None
+) -> list[LaneNoise]:
     """Every lane and shape class of the store, or of one lane, in the order of their names.
 
-    Reads at most `SURVEYED` launches, the newest.
+    ``gate`` is somebody's own: the share by which B may be slower, and the launches of each side. Reads at most
+    `SURVEYED` launches, the newest.
     """
     wanted = {"lane": lane} if lane is not None else {}
     classes: dict[NoiseShape, list[Entry]] = {}
     for row in _entries(store, wanted, SURVEYED):
         shape = NoiseShape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
         classes.setdefault(shape, []).append(row)
-    return [_noise(store, shape, classes[shape], lanes.of(shape.lane)) for shape in sorted(classes, key=_order)]
+    return [_noise(store, shape, classes[shape], lanes.of(shape.lane), gate) for shape in sorted(classes, key=_order)]
 
 
 def _order(shape: NoiseShape) -> tuple[object, ...]:
     return (shape.lane, shape.kind, shape.accelerator or "", shape.chips or 0, shape.sequence_length or 0)
 
 
-def _noise(store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane) -> LaneNoise:
+def _noise(
+    store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane, gate: tuple[float, int] | None
+) -> LaneNoise:
     equal = _equal(store, rows, lane, SURVEYED)
     floor = _floor(equal, rows)
     delta = lane.smallest_effect("step_seconds")
@@ -220,6 +226,7 @@ def _noise(store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane) -
         delta=SMALLEST_EFFECT if delta is None else delta,
         delta_source="default" if delta is None else "lane",
         check=self_check(_locations(equal)),
+        gate=gate_check(_locations(equal), floor.sigma, *gate) if gate is not None else None,
     )
 
 

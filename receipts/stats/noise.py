@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import pairwise
+from statistics import NormalDist
 from typing import Final, NamedTuple
 
 from receipts.stats.equivalence import CONFIDENCE, Better
@@ -187,6 +189,59 @@ def combined_checks(checks: Iterable[SelfCheck]) -> SelfCheck:
     """Several checks as one: classes with few pairs each may be one-sided together."""
     parts = list(checks)
     return _checked(*(sum(getattr(item, name) for item in parts) for name in ("pairs", "faster", "slower")))
+
+
+QUIET: Final = 0.01  # of equal launches, that a gate may fail without anybody losing trust in it
+LOUD: Final = 0.05
+
+
+class GateCheck(NamedTuple):
+    """How often a gate would have failed equal launches: B slower than A by more than ``share``, ``launches`` a side.
+
+    ``failed`` of ``pairs`` that ran one after the other; ``expected`` is the share that σ gives, ``quiet_share`` the
+    gate and ``quiet_launches`` the launches a side with which it is one in a hundred. None where σ is not known.
+    """
+
+    share: float
+    launches: int
+    pairs: int
+    failed: int
+    expected: float | None = None
+    quiet_share: float | None = None
+    quiet_launches: int | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the pairs that failed; None without pairs."""
+        return self.failed / self.pairs if self.pairs else None
+
+    @property
+    def loud(self) -> bool:
+        """Whether it fails equal launches too often to be trusted, as seen or as σ says."""
+        return max(self.rate or 0.0, self.expected or 0.0) > LOUD
+
+
+def gate_check(groups: Iterable[Sequence[float]], sigma: float | None, share: float, launches: int) -> GateCheck:
+    """Hold each run of so many equal launches against the next one, by the ratio of their geometric means.
+
+    Groups are those of `self_check`. Two runs of n normal launches differ by σ √(2 / n).
+    """
+    bound, failed, pairs = math.log1p(share), 0, 0
+    for group in _logs(groups):
+        means = [
+            math.fsum(group[at : at + launches]) / launches for at in range(0, len(group) - launches + 1, launches)
+        ]
+        pairs += max(0, len(means) - 1)
+        failed += sum(after - before > bound for before, after in pairwise(means))
+    if not sigma:
+        return GateCheck(share, launches, pairs, failed)
+    apart = sigma * math.sqrt(2.0 / launches)
+    normal = NormalDist()
+    quantile = normal.inv_cdf(1.0 - QUIET)
+    needed = math.ceil(2.0 * (quantile * sigma / bound) ** 2)
+    return GateCheck(
+        share, launches, pairs, failed, normal.cdf(-bound / apart), math.expm1(quantile * apart), max(1, needed)
+    )
 
 
 def binomial_tail(successes: int, trials: int, share: float) -> float:

@@ -7,7 +7,15 @@ import random
 
 import pytest
 
-from receipts.stats.noise import SelfCheck, binomial_tail, combined_checks, largest_spread, pooled_sigma, self_check
+from receipts.stats.noise import (
+    SelfCheck,
+    binomial_tail,
+    combined_checks,
+    gate_check,
+    largest_spread,
+    pooled_sigma,
+    self_check,
+)
 
 
 def test_pooling_gives_the_textbook_sigma_and_its_freedom() -> None:
@@ -68,3 +76,27 @@ def test_checks_of_small_classes_are_alarmed_together_where_none_is_alone() -> N
     assert "slower" in made.why
     assert not combined_checks([few]).alarm
     assert combined_checks([]).share is None
+
+
+def test_a_gate_below_the_noise_fails_equal_launches_as_often_as_sigma_says() -> None:
+    draw = random.Random(7)
+    groups = [[math.exp(draw.gauss(0.0, 0.01)) for _ in range(61)] for _ in range(20)]
+    one = gate_check(groups, 0.01, 0.02, 1)
+    assert one.pairs == 20 * 60
+    assert one.expected == pytest.approx(0.0808, abs=1e-3)  # P(N(0, σ√2) > ln 1.02)
+    assert one.rate == pytest.approx(one.expected, abs=0.02)
+    assert one.loud
+    # What it names is quiet: by the launches a side, and by the share.
+    assert one.quiet_launches is not None
+    assert one.quiet_share is not None
+    several = gate_check(groups, 0.01, 0.02, one.quiet_launches)
+    assert (several.expected or 1.0) <= 0.01
+    assert not several.loud
+    assert gate_check(groups, 0.01, one.quiet_share, 1).expected == pytest.approx(0.01)
+
+
+def test_a_gate_is_held_against_the_next_run_alone_and_without_pairs_says_nothing() -> None:
+    slower = [[1.0, 1.03, 1.0, 1.03]]
+    assert (gate_check(slower, None, 0.02, 1).failed, gate_check(slower, None, 0.02, 1).pairs) == (2, 3)
+    assert (gate_check(slower, None, 0.02, 2).failed, gate_check(slower, None, 0.02, 2).pairs) == (0, 1)
+    assert gate_check([[1.0]], None, 0.02, 1).rate is None

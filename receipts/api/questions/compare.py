@@ -233,28 +233,43 @@ OneLane = Annotated[str | None, Param(WORD, "One lane only.", ("--lane",), "LANE
 
 
 @question("noise", costly=True, forms=("csv",))
-def noise(session: Session, *, lane: OneLane = None) -> Answer:
+def noise(
+    session: Session,
+    *,
+    lane: OneLane = None,
+    gate: Annotated[
+        str | None, Param(WORD, "A gate of your own: B fails if it is slower by more than this.", ("--gate",), "SHARE")
+    ] = None,
+    each: Annotated[int, Param(integer(1, remote=1000), "Launches of each side of the gate.", ("--each",))] = 1,
+) -> Answer:
     """Show how much identical launches vary (the noise floor), and check the statistics on them.
 
     Examples:
       receipts noise
       receipts noise --lane nvidia-megatron --json
+      receipts noise --gate 2% --each 3
 
     σ is the standard deviation of a launch's log step time, pooled over launches of one configuration. δ is the
     smallest effect that matters: people choose it, and noise does not change it. ~ means that too little is stored.
-    Exit codes: 0 a floor was measured, 1 the self-check failed, 2 wrong call, 3 nothing measured yet.
+    With --gate it says how often a gate of your own would have failed equal launches, by those that ran one after the
+    other and by σ, and which gate or how many launches fail one in a hundred. Exit codes: 0 a floor was measured, 1 the
+    self-check failed, or the gate fails more than one in twenty equal launches, 2 wrong call, 3 nothing measured yet.
     """
     from receipts.api.answer import Answer
     from receipts.publish.noise import page
+    from receipts.questions.gate import share
     from receipts.questions.noise import survey
     from receipts.stats.noise import combined_checks
 
+    allowed = share(gate) if gate is not None else None
+    if gate is not None and allowed is None:
+        raise UsageError(f"--gate {gate}: write the share by which B may be slower, such as 2%")
     lanes = session.rulebook.lanes
     if lane is not None:
         lanes.get(lane)
-    floors = survey(session.store, lanes, lane)
+    floors = survey(session.store, lanes, lane, None if allowed is None else (allowed, each))
     check = combined_checks([item.check for item in floors])
-    alarm = check.alarm or any(item.check.alarm for item in floors)
+    alarm = check.alarm or any(item.check.alarm or (item.gate is not None and item.gate.loud) for item in floors)
     classes = [_noise_data(item) for item in floors]
     return Answer(
         {"classes": classes, "self_check": _self_check(check)},
@@ -278,6 +293,7 @@ def _noise_data(item: LaneNoise) -> dict[str, Any]:
         "delta": item.delta,
         "delta_source": item.delta_source,
         "self_check": _self_check(item.check),
+        **({"gate": {**item.gate._asdict(), "rate": item.gate.rate}} if item.gate is not None else {}),
         "missing": missing(item),
     }
 
