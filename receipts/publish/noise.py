@@ -33,7 +33,8 @@ def _gate(gate: GateCheck) -> str:
     what = f"a gate of {gate.share:.2%} on {counted(gate.launches, 'launch', 'launches')} a side"
     if gate.expected is None or gate.quiet_share is None:
         return f"{what} fails {seen}"
-    quiet = f"one in a hundred: a gate of {gate.quiet_share:.2%}, or {counted(gate.quiet_launches or 1, 'launch', 'launches')} a side"
+    launches = counted(gate.quiet_launches or 1, "launch", "launches")
+    quiet = f"one in a hundred: a gate of {gate.quiet_share:.2%}, or {launches} a side"
     return f"{what} fails {seen}, and {gate.expected:.1%} by σ; {quiet}"
 
 

@@ -242,6 +242,39 @@ def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: 
     return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
 
 
+@verb("bench")
+@click.argument("places", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE|DIR…")
+@click.option("--lane", metavar="NAME", default="unlisted", show_default=True, help="The lane of the benchmarks.")
+@to_receipts
+def bench(session: Session, places: tuple[Path, ...], lane: str, to: Destination) -> Answer:
+    """Read JSON of pytest-benchmark, Google Benchmark or NVBench: one receipt for each benchmark of each file.
+
+    A file is a launch, and parameters, axes and arguments are features. Run the harness several times, and import all
+    files, for an effect with an interval.
+
+    Examples:
+      receipts import bench run-*.json --submit
+      receipts import bench .benchmarks -o receipts/
+      receipts import bench nvbench.json --lane nvidia-torch --submit
+
+    Without -o or --submit nothing is written. What is read: docs/benchmarks.md. Exit codes: 0 every benchmark became a
+    receipt, 2 some did not, 4 the store failed.
+    """
+    from receipts.plugins.exchange.harness import files_of, import_benchmarks
+    from receipts.receipt import Document
+
+    name = session.rulebook.lanes.get(lane).name
+    items = [item for file in files_of(places) for item in import_benchmarks(file, name)]
+    documents = [Document(item.raw, item.name) for item in items if item.raw is not None]
+    refused = [(item.name, item.problems) for item in items if item.raw is None]
+    data = {
+        "receipts": [{"benchmark": item.source, "id": item.id} for item in documents],
+        "refused": [benchmark for benchmark, _ in refused],
+    }
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(items), 'benchmark')}"
+    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
+
+
 @group("import")
 def import_() -> None:
     """Import tables that people keep, or another store's export. Importing invents no values.
@@ -251,6 +284,7 @@ def import_() -> None:
       receipts import table performance-summary.md --mapping megatron-bridge
       receipts import mlperf training_results_v5.0 --submit
       receipts import mlflow mlruns --submit
+      receipts import bench .benchmarks --submit
       receipts import store lab-export
     """
 
@@ -258,6 +292,7 @@ def import_() -> None:
 import_.add_command(store)
 import_.add_command(mlperf)
 import_.add_command(mlflow)
+import_.add_command(bench)
 
 
 @verb("table", of=import_)
