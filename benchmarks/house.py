@@ -130,8 +130,8 @@ def rows() -> Iterator[tuple[str, str, str]]:
             name = file.path.relative_to(ROOT).parts[2]
             plugins[name] = plugins.get(name, 0) + file.lines
     median = statistics.median(file.lines for file in files)
-    yield "lines", f"{lines:,}", "92,000"
-    yield "kernel", f"{kernel:,}", "54,000"
+    yield "lines", f"{lines:,}", "104,000"
+    yield "kernel", f"{kernel:,}", "56,500"
     yield f"functions over {LONG_FUNCTION} lines", str(long), "15"
     yield "largest plugin", f"{max(plugins.values(), default=0):,}", "4,500"
     yield "files", str(len(files)), "480"

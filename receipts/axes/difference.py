@@ -32,7 +32,7 @@ from receipts.axes.effective import (
     told_by,
 )
 from receipts.axes.inputs import InputChange, InputsApart, inputs_apart, join_inputs
-from receipts.axes.switches import BROUGHT_BY, DECIDED, FOLLOWS, OF_STATE, loaded_from
+from receipts.axes.switches import DECIDED, FOLLOWS, brought, with_wheel
 from receipts.receipt import Parsed, Role
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _tallied(
                     tally.held.append(path)
                 else:
                     tally.unknown(axis, Member(path, None, None), "both")
-        elif _brought(path, left, right, va, vb):
+        elif brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
         elif held.context and path not in held.varied and _typed_on_neither(path, a, b):
             tally.held.append(path)
@@ -276,7 +276,7 @@ def _tallied(
                 tally.unknown(axis, Member(path, va, vb), "a" if va is None else "b")
         elif va == vb:
             tally.equal.append(path)
-        elif _follows(path, a, b, va, vb) or _with_wheel(path, left, right):
+        elif _follows(path, a, b, va, vb) or with_wheel(path, left, right):
             tally.follows.append(Member(path, va, vb))
         else:
             tally.change(axis, Member(path, va, vb))
@@ -286,31 +286,12 @@ def _tallied(
     return tally
 
 
-def _brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
-    """Whether a switch is off on one side only because the leaf that brings it is, and that leaf changed."""
-    if va == vb or OFF not in (va, vb):
-        return False
-    if path in OF_STATE and left.get("model.pattern") != right.get("model.pattern"):
-        return True
-    if path not in BROUGHT_BY:
-        return False
-    leaf, off_at = BROUGHT_BY[path]
-    a, b = left.get(leaf), right.get(leaf)
-    return a is not None and b is not None and min(a, b) <= off_at < max(a, b)
-
-
 def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
     """Whether a value typed alike on both sides acts in two ways, for what another leaf is there, or may be."""
     if path not in DECIDED and (path not in FOLLOWS or OFF not in (va, vb)):
         return False
     ta, tb = _typed(path, a, b)
     return ta is not None and ta == tb
-
-
-def _with_wheel(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """Whether a library differs because the wheel that it was loaded from does; equal wheels explain nothing."""
-    names = loaded_from(path, left), loaded_from(path, right)
-    return all(name is not None and left.get(name) != right.get(name) for name in names)
 
 
 def _typed_on_neither(path: str, a: Parsed, b: Parsed) -> bool:

@@ -19,6 +19,7 @@ from receipts.emit.launch_line import launcher_role, parse
 from receipts.emit.launch_values import THEN, is_number, key_of, normal, text_of
 from receipts.emit.secrets import BLANK, HIDDEN, KEYED
 from receipts.receipt import Parsed
+from receipts.receipt.parse import is_seen
 
 if TYPE_CHECKING:
     from receipts.receipt.document import InputFile, Inputs
@@ -178,13 +179,10 @@ def _one_program(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) 
     if left.program is None or right.program is None:
         return False
     if not left.recorded:  # as they were typed: from here, from there, as a file or a module
-        return _bare(left.program) == _bare(right.program)
+        typed = (name.removeprefix("-m ").removesuffix(".py") for name in (left.program, right.program))
+        return len({name.replace(".", "/").rpartition("/")[2] for name in typed}) == 1
     digests = [item.stated.get("code.imported_digest") for item in (a, b)]
     return digests[0] is not None and digests[0] == digests[1]
-
-
-def _bare(program: str) -> str:
-    return program.removeprefix("-m ").removesuffix(".py").replace(".", "/").rpartition("/")[2]
 
 
 def _recorded(section: Inputs) -> LaunchInputs:
@@ -362,26 +360,9 @@ def _follows(change: Change, a: Parsed, b: Parsed) -> bool:
     """Whether an axis may follow from the one input that changed: a probe saw it, and no option of its own is equal."""
     if _of_machine(change):
         return False
-    return all(_seen(member.path, item) for member in change.members for item in (a, b)) and not any(
+    return all(is_seen(item, member.path) for member in change.members for item in (a, b)) and not any(
         _own_option_equal(member.path, a, b) for member in change.members
     )
-
-
-def _seen(path: str, parsed: Parsed) -> bool:
-    """Whether the recorder, or a reader of logs, states a leaf, and no person does."""
-    recorded = parsed.receipt.run.recorded
-    if recorded is None:
-        return False
-    read = any(path in (entry.read or ()) for entry in parsed.receipt.evidence or ())
-    if recorded.by == "ingest" and (read or recorded.sources is None):
-        return True
-    sources = recorded.sources or {}
-    head = path.partition(".")[0]
-    places = (path, path.replace("path.", "path.witnessed.", 1), path.replace("path.", "path.intended.", 1))
-    sources_of = [sources[place] for place in dict.fromkeys(places) if place in sources and place in parsed.stated]
-    if not sources_of and any(place in parsed.stated for place in places):
-        sources_of = [sources.get(f"{head}.*", "caller")]
-    return bool(sources_of) and sources_of[0] != "caller"
 
 
 def _own_option_equal(path: str, a: Parsed, b: Parsed) -> bool:

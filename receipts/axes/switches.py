@@ -167,3 +167,22 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("compile.regions", lambda stated: stated.get("compile.posture") not in (None, "regional")),
     *(Switch(f"numerics.adapters.{leaf}", _has_no_adapters) for leaf in ("rank", "injected", "gradient_sync")),
 )
+
+
+def brought(path: str, left: Mapping[str, Any], right: Mapping[str, Any], va: Any, vb: Any) -> bool:
+    """Whether a switch is off on one side only because the leaf that brings it is, and that leaf changed."""
+    if va == vb or OFF not in (va, vb):
+        return False
+    if path in OF_STATE and left.get("model.pattern") != right.get("model.pattern"):
+        return True
+    if path not in BROUGHT_BY:
+        return False
+    leaf, off_at = BROUGHT_BY[path]
+    a, b = left.get(leaf), right.get(leaf)
+    return a is not None and b is not None and min(a, b) <= off_at < max(a, b)
+
+
+def with_wheel(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    """Whether a library differs because the wheel that it was loaded from does; equal wheels explain nothing."""
+    names = loaded_from(path, left), loaded_from(path, right)
+    return all(name is not None and left.get(name) != right.get(name) for name in names)

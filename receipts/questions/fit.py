@@ -353,11 +353,6 @@ def point_of(parsed: Parsed, estimate: MemoryEstimate, measured_bytes: float) ->
     return CalibrationPoint(compared(estimate), float(measured_bytes), parsed.name, str(shape))
 
 
-def calibration_of(receipts: Iterable[Parsed], lane: Lane) -> Calibration | None:
-    """The calibration that these receipts of one lane give; None where too few of them were measured."""
-    return calibrate([calibration_point for item in receipts if (calibration_point := point(item, lane)) is not None])
-
-
 def calibrations(store: Store, lanes: Lanes, names: Iterable[str]) -> dict[str, Calibration | None]:
     """The calibration of each lane from the store's own receipts, at most `READ` of them, the newest."""
     from receipts.store import Filters, condition
@@ -366,7 +361,8 @@ def calibrations(store: Store, lanes: Lanes, names: Iterable[str]) -> dict[str, 
     for name in dict.fromkeys(names):
         wanted = tuple(condition(text) for text in (f"lane={name}", "outcome=ok", "provenance=measured"))
         rows = store.find(Filters(wanted, limit=READ))
-        by_version[name] = calibration_of((store.parsed(row.id) for row in list(rows)), lanes.of(name))
+        points = [point(store.parsed(row.id), lanes.of(name)) for row in list(rows)]
+        by_version[name] = calibrate([item for item in points if item is not None])
     return by_version
 
 

@@ -200,3 +200,20 @@ def sealed(raw: bytes) -> bytes:
     """The bytes with their digest where `UNWRITTEN` is; as they are without it."""
     place = UNWRITTEN.encode()
     return raw.replace(place, hashlib.sha256(raw).hexdigest().encode()) if raw.count(place) == 1 else raw
+
+
+def is_seen(parsed: Parsed, path: str) -> bool:
+    """Whether the recorder, or a reader of logs, states a leaf, and no person does."""
+    recorded = parsed.receipt.run.recorded
+    if recorded is None:
+        return False
+    read = any(path in (entry.read or ()) for entry in parsed.receipt.evidence or ())
+    if recorded.by == "ingest" and (read or recorded.sources is None):
+        return True
+    sources = recorded.sources or {}
+    head = path.partition(".")[0]
+    places = (path, path.replace("path.", "path.witnessed.", 1), path.replace("path.", "path.intended.", 1))
+    sources_of = [sources[place] for place in dict.fromkeys(places) if place in sources and place in parsed.stated]
+    if not sources_of and any(place in parsed.stated for place in places):
+        sources_of = [sources.get(f"{head}.*", "caller")]
+    return bool(sources_of) and sources_of[0] != "caller"

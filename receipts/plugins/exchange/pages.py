@@ -1,22 +1,30 @@
-"""The pages of imports: how many receipts were made and where they went, what could not be read, what disagrees."""
+"""The pages of imports: how many receipts were made and where they went, what could not be read, what disagrees.
+
+Those of published results show the spread of each submission, the pairs one axis apart, and two submissions axis by
+axis.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from receipts.base.text import short
+from receipts.base.text import plain, short
 from receipts.base.units import counted
-from receipts.publish.page import Page, Points, Section, lines_of, points_of, sections_of
+from receipts.publish.page import Page, Points, Section, Table, lines_of, points_of, sections_of, table_of
 
 if TYPE_CHECKING:
     from receipts.plugins.exchange.notebook import ImportedTable
-    from receipts.plugins.exchange.published import PublishedLog
+    from receipts.plugins.exchange.published import PublishedLog, SubmissionPair, SubmissionSpread
     from receipts.plugins.exchange.store_import import ImportedStore
 
 MAX_SHOWN = 12  # lines of one kind; --json has them all
 UNREAD, DISAGREEMENT = 80, 200  # signs of a text
+MAX_AXES = 6
+MAX_PAIRS = 40
+MAX_TEXT = 80
 
 
 def table(item: ImportedTable, where: str) -> Page:
@@ -101,3 +109,79 @@ def _cut(texts: Iterable[str]) -> list[str]:
 def _cut_points(rows: Iterable[tuple[str, str]]) -> Points:
     every = list(rows)
     return points_of(every[:MAX_SHOWN]) + lines_of(_cut(name for name, _ in every)[MAX_SHOWN:])
+
+
+def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair]) -> Page:
+    """All submissions, and the pairs that are nearest to each other."""
+    intro = "Published, not yours. Step time is the median launch; the spread is that of launches."
+    groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
+    spreads = [Section("", " on ".join(of), tables=(_spreads(list(group)),)) for of, group in groups]
+    single = sum(pair.one_axis for pair in compared)
+    about = (
+        f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state.",
+        "An axis that one side alone states may differ; what neither states is not counted.",
+    )
+    rows = (
+        (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
+        for pair in compared[:MAX_PAIRS]
+    )
+    table = table_of("", "A | B | B over A | differs | #may differ", rows)
+    pairs = Section("", "What differs between two submissions", about, tables=(table,))
+    return Page("Published results", lead=(intro,), sections=(*spreads, pairs))
+
+
+def pair_page(pair: SubmissionPair) -> Page:
+    """Two submissions, axis by axis."""
+    members = (member for change in pair.apart.changed for member in change.members)
+    table = table_of("", "axis | A | B", ((item.path, _cell(item.a), _cell(item.b)) for item in members))
+    lead = f"against {pair.a.context}: {_effect(pair)}"
+    sections = (Section("", "", tables=(table,)), Section("", "", tuple(_verdict(pair))))
+    return Page(pair.b.context, lead=(lead,), sections=sections)
+
+
+def _verdict(pair: SubmissionPair) -> Iterator[str]:
+    if pair.lopsided:
+        yield f"One side alone states: {', '.join(pair.lopsided)}."
+    neither = sorted({item.axis for item in pair.apart.unknown} - set(pair.lopsided))
+    if neither:
+        yield f"Neither states: {', '.join(neither)}."
+    count = len(pair.apart.changed)
+    if pair.one_axis:
+        axis = pair.apart.axes[0]
+        yield f"One stated axis differs, {axis}: the effect is its, or that of an axis which neither states."
+    elif not count and not pair.lopsided:
+        yield "No stated axis differs: the effect is that of the machines, or of an axis which neither states."
+    else:
+        yield f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
+
+
+def _spreads(group: Sequence[SubmissionSpread]) -> Table:
+    rows = (
+        (
+            item.context,
+            str(item.like.stated.get("hardware.chips", "~")),
+            f"{len(item.seconds)} of {len(item.launches)}",
+            str(item.like.stated.get("batch.global_batch", "~")),
+            f"{item.location:.4g}" if item.location is not None else "~",
+            f"{item.spread:.2%}" if item.spread is not None else "~",
+        )
+        for item in group
+    )
+    return table_of("", "submission | #chips | #launches | #global batch | step [s] | #spread", rows)
+
+
+def _differs(pair: SubmissionPair) -> str:
+    axes = pair.apart.axes
+    more = f" and {len(axes) - MAX_AXES} more" if len(axes) > MAX_AXES else ""
+    return ", ".join(axes[:MAX_AXES]) + more or "nothing that is stated"
+
+
+def _effect(pair: SubmissionPair) -> str:
+    effect = pair.effect
+    if effect is None or effect.ratio is None or effect.low is None or effect.high is None:
+        return "~ (fewer than three launches on a side)"
+    return f"{effect.ratio:.3f} ({effect.low:.3f} to {effect.high:.3f})"
+
+
+def _cell(value: object) -> str:
+    return "not stated" if value is None else plain(value, MAX_TEXT)

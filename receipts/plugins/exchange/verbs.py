@@ -144,7 +144,8 @@ def mlperf(
     A pattern of --pair is searched in the names of submissions (round/submitter/system/benchmark) and must fit one.
     Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
     """
-    from receipts.plugins.exchange.published import pair_of, pair_page, pairs, spreads_page, submissions
+    from receipts.plugins.exchange.pages import pair_page, spreads_page
+    from receipts.plugins.exchange.published import pair_of, pairs, submissions
     from receipts.publish.markdown import markdown
     from receipts.store import Condition, Filters
 
