@@ -145,7 +145,7 @@ def _is_wide(stated: Stated) -> bool:
 
 
 def _has_no_adapters(stated: Stated) -> bool:
-    return bool(stated.get("numerics.adapters.kind") == OFF)
+    return stated.get("numerics.adapters.kind") in (OFF, "partial")  # some of the model's own weights are trained
 
 
 # What a switch does where another leaf decides it.

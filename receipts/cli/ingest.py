@@ -140,11 +140,19 @@ def _end(
         output.line()
         if path not in (None, "-"):
             output.line(f"wrote {path}; next: receipts check {path}")
-        elif path is None and any(item.path == "measurement.step_durations_seconds" for item in ingested.missing):
-            output.line("nothing was written; next: add the run's log, no file here times a step")
         elif path is None:
-            output.line("nothing was written; -o run.json writes the receipt, --submit stores it")
+            output.line(f"nothing was written; {_next(evidence, ingested)}")
     return 0
+
+
+def _next(evidence: Sequence[FileEvidence], ingested: Ingested) -> str:
+    """The one step that helps most: times of steps, where they lack, and else the receipt."""
+    lacking = [item.get for item in ingested.missing if item.path == "measurement.step_durations_seconds"]
+    if not lacking:
+        return "-o run.json writes the receipt, --submit stores it"
+    if not any(len(reading.steps) or reading.means for file in evidence for reading in file.readings):
+        return "next: add the run's log, no file here times a step"
+    return f"no single step is timed: {lacking[0]}"
 
 
 def _unknown() -> int:

@@ -48,7 +48,12 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
     leaves = table_of("", "leaf | value… | from", _rows(ingested.leaves, of_one))
     shown = sorted(ingested.missing, key=lambda item: not item.path.startswith("measurement."))[:LACKS_SHOWN]
     more = tuple(_more(len(ingested.missing) - len(shown)))
-    lacks = table_of("", "leaf | what would give it", ((item.path, item.get) for item in shown), more)
+    ways = [item.get.replace(item.path, "") for item in shown]
+    lacking_rows = (
+        (item.path, "likewise" if at and way == ways[at - 1] else item.get)
+        for at, (item, way) in enumerate(zip(shown, ways, strict=True))
+    )
+    lacks = table_of("", "leaf | what would give it", lacking_rows, more)
     sections = sections_of(
         known,
         Section("found", "Found", tables=(leaves,)),

@@ -149,7 +149,7 @@ class Batch(Section):
 class Adapters(Section):
     """Low-rank adapters. They must join gradient synchronization, and when they were injected decides it."""
 
-    kind: Name | None = axis("Kind, such as `lora`.", of="adapters")
+    kind: Name | None = axis("Kind, such as `lora`; `partial` where a part of the weights is trained.", of="adapters")
     rank: Positive | None = axis("Rank of the update.", of="adapters")
     injected: Literal["before_sharding", "after_sharding"] | None = axis(
         "Whether they were injected before or after the model was sharded.", of="adapters"

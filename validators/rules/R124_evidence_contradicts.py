@@ -11,7 +11,8 @@ pass. As open: multiplications of less than a forward and two backward passes, w
 *Accepted.* More work than is stated: padding, evaluation, several heads of the loss, activations that are computed
 again. What each rank owns: heads over the tensor degree, a part of the sequence, a part of the batch. What no trace
 shows is no offense: compiled steps and graphs, other attention, layers of a pipeline's other stages, inputs that are
-not looked up, blocks without attention.
+not looked up, blocks without attention. Steps that differ in tokens (`batch.ragged`): those of a trace may be short
+ones; as open below half of the mean.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from receipts.metrics.flops.matmuls import least_flops_per_token
 from receipts.receipt.patterns import BlockKind
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
-LENGTH, TOKENS = "batch.sequence_length", "measurement.tokens_per_step"
+LENGTH, TOKENS, RAGGED = "batch.sequence_length", "measurement.tokens_per_step", "batch.ragged"
 DEPTH, HEADS, WIDTH, HIDDEN = "model.depth", "model.heads", "model.head_dim", "model.hidden"
 VOCABULARY, ADAPTERS = "model.vocabulary", "numerics.adapters.kind"
 MOST = 0.9  # of what is stated: a shifted target, and sequences that end early
+FEW = 0.5  # of a mean, in the few steps of a trace
 PASSES = 3.0  # forward, and backward to activations and to weights
 OWN, STEPS = "work.", "work.steps"
 
@@ -62,7 +64,9 @@ def needs(case: Case) -> Iterable[str]:
     shown = {name for _, numbers in _shown(case) for name in numbers}
     if not shown:
         return
-    yield from (MICRO, GLOBAL, LENGTH, DEPTH, "model.pattern")
+    yield from (MICRO, GLOBAL, DEPTH, "model.pattern")
+    if not case.get(RAGGED):
+        yield LENGTH
     yield from (f"{CHIPS}|{DATA}", *wanted(case.lane))
     if "table_rows" in shown:
         yield VOCABULARY
@@ -81,9 +85,13 @@ def _layout(case: Case) -> Layout | None:
     whole, length, micro = case.get(GLOBAL), case.get(LENGTH), case.get(MICRO)
     ways = batch_ways(case.stated, case.lane)
     tensor, context, pipeline = (degree(case.stated, case.lane, name) for name in (TENSOR, CONTEXT, PIPELINE))
-    if None in (whole, length, tensor, context, pipeline) or not ways:
+    if None in (whole, tensor, context, pipeline) or not ways:
         return None
-    tokens = min(whole * length, case.get(TOKENS) or whole * length)
+    tokens = case.get(TOKENS)
+    if not case.get(RAGGED) and length:
+        tokens = min(whole * length, tokens or math.inf)
+    if tokens is None or not (length or case.get(RAGGED)):
+        return None
     steps = case.get(ACCUMULATION) or (whole // (micro * max(ways)) if micro else 1)
     return Layout(tokens / (max(ways) * (context or 1)), max(1, int(steps)), tensor or 1, context or 1, pipeline or 1)
 
@@ -95,7 +103,10 @@ def evidence_contradicts(case: Case) -> Iterator[Offense]:
     if layout is None:
         return
     for at, shown in _shown(case):
-        fewer = [*_tokens(case, layout, shown), *_depth(case, layout, shown), *_sizes(case, layout, shown)]
+        fewer = [*_tokens(case, layout, shown)]
+        if case.get(RAGGED):  # the steps of a trace have other tokens than the mean
+            layout = layout._replace(tokens=max(shown.get("tokens", 0), 1) / shown["steps"])
+        fewer += [*_depth(case, layout, shown), *_sizes(case, layout, shown)]
         yield from fewer
         if not fewer:
             yield from _multiplied(case, layout, shown, at)
@@ -118,12 +129,14 @@ def _tokens(case: Case, layout: Layout, shown: Mapping[str, int]) -> Iterator[Of
     steps, layers = shown["steps"], _layers(case)
     attended = shown.get("attention_tokens", 0) / layers if layers and layout.pipeline == 1 else 0
     carried = max(shown["tokens"], shown.get("loss_rows", 0), attended) / steps
-    if carried < MOST * layout.tokens:
-        yield _less(
+    if carried < (FEW if case.get(RAGGED) else MOST) * layout.tokens:
+        less = _less(
             TOKENS if case.get(TOKENS) is not None else GLOBAL,
             f"{carried:,.0f} tokens a step on a rank",
             f"{layout.tokens:,.0f}",
         )
+        yield less._replace(level=I) if case.get(RAGGED) else less
+    if carried < MOST * layout.tokens or case.get(RAGGED):
         return
     micro, length = case.get(MICRO), case.get(LENGTH)
     whole = case.get(GLOBAL) * length * MOST <= (case.get(TOKENS) or math.inf)

@@ -5,7 +5,8 @@ rank trains its own copy, the loss still falls, and what is saved is the copy of
 
 *Rejected.* LoRA of rank 16, injected after sharding, with no gradient synchronization stated, or `none`.
 
-*Accepted.* Injected before sharding; or after it, with the all-reduce hooks that synchronize their gradients named.
+*Accepted.* Injected before sharding; or after it, with the all-reduce hooks that synchronize their gradients named. No
+adapters, and a part of the model's own weights that is trained (`partial`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ _KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injecte
 
 def _needs(case: Case) -> Iterator[str]:
     yield _KIND
-    if parts(case.get(_KIND) or "none"):
+    if _added(case.get(_KIND) or "none"):
         yield _WHEN
+
+
+def _added(kind: str) -> bool:
+    return bool(parts(kind) - {"partial"})  # a part of the model's own weights is trained
 
 
 def _unstated(kind: str) -> Offense:
@@ -39,7 +44,7 @@ def _unstated(kind: str) -> Offense:
 def unsynced_adapters(case: Case) -> Iterator[Offense]:
     """Adapters that no sharding wrapper knows, and whose gradients nobody says to synchronize."""
     kind, sync = case.get(_KIND), case.get(_SYNC)
-    if kind is not None and not parts(kind):
+    if kind is not None and not _added(kind):
         return
     if kind is not None and case.get(_WHEN) is None and not case.lane.applies(_WHEN):
         yield _unstated(kind)  # a lane that has no adapters waives nothing for a launch that has them

@@ -78,6 +78,9 @@ def _fill(inferred: ProbeOutput, path: str, value: Any) -> None:
         inferred.note(f"{path}: {value!r:.120} follows from what was seen, and {before!r:.120} is stated")
 
 
+FROZEN = 0.01  # of the weights
+
+
 def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry) -> Mapping[str, Any]:
     stored = Counter[str]()
     for item in every:
@@ -89,7 +92,7 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
         "numerics.compute_dtype": _compute(watch, stored),
         "numerics.recompute": _recompute(watch, inner, kind),
-        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or "none",
+        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or _trained(every),
     }
     if adapters:
         ranks = {int(item.shape[0]) for name, item in adapters if "lora_A" in name}
@@ -98,6 +101,12 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
         after = sharded and not all(hasattr(item, "device_mesh") for _, item in adapters)
         known["numerics.adapters.injected"] = "after_sharding" if after else "before_sharding"
     return known
+
+
+def _trained(every: list[Any]) -> str:
+    """`none` where all weights are trained; `partial` where some are frozen, more than a table of positions."""
+    frozen = sum(item.numel() for item in every if not item.requires_grad)
+    return "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
 
 
 def _compute(watch: Watch, stored: Counter[str]) -> str | None:
