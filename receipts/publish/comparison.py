@@ -52,8 +52,12 @@ def stalls(verdict: Comparison, rules: RuleSet) -> list[str]:
 
 
 def bridge_command(verdict: Comparison, rules: RuleSet) -> str:
-    """The command that leads on where several settings changed; empty elsewhere."""
-    if not any(item.code in rules.about(Topic.AXES) and item.level is Level.ERROR for item in verdict.findings):
+    """The command that leads on where several settings changed; empty elsewhere.
+
+    No chain makes sides equal that do not both state a setting.
+    """
+    several = any(item.code in rules.about(Topic.AXES) and item.level is Level.ERROR for item in verdict.findings)
+    if not several or verdict.difference.unknown:
         return ""
     return f"receipts bridge {verdict.a[0][:12]} {verdict.b[0][:12]}"
 
@@ -95,7 +99,8 @@ def _word(result: MetricResult) -> str:
 def _rejected(verdict: Comparison, rules: RuleSet) -> str:
     if several_axes(verdict, rules):
         sentence = say("several_axes", count=len(verdict.counted), moved=_moved(verdict))
-        return f"{sentence} · {say('next', command=bridge_command(verdict, rules))}"
+        command = bridge_command(verdict, rules)
+        return f"{sentence} · {say('next', command=command)}" if command else sentence
     for item in refusals(verdict, rules):
         name = f"{item.name.replace('_', ' ')} ({item.code})"
         return say("offense", name=name, sides=item.sides, found=item.found)

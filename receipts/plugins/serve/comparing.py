@@ -9,7 +9,7 @@ from typing import Any
 
 from receipts import metrics
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.view import View, run, url
+from receipts.plugins.serve.view import View, in_words, run, url
 from receipts.publish.comparison import bridge_command
 from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
 from receipts.publish.pictures import forest
@@ -29,7 +29,7 @@ def comparison(call: Call) -> View:
         return _other_side(call, sides)
     metric = given.get("metric") or metrics.DEFAULT
     answer = call.store.compare(sides[0], sides[1], metric=metric)
-    shown = answer.page()
+    shown = in_words(answer.page())
     effects = [
         forest.ForestRow(item.metric, item.ratio, low, high, item.effect.delta, answer.status == "accepted")
         for item in answer.verdict.results

@@ -121,7 +121,7 @@ class Limits:
     hops: int = 500  # that a bridge may judge
     seconds: float = 60.0
     swept: int = 12  # runs of one sweep
-    shapes: int = 12  # tables of an envelope
+    shapes: int = 12  # models of an envelope
 
 
 class TooLarge(Exception):

@@ -14,6 +14,7 @@ from receipts.base.units import counted
 from receipts.plugins.serve.guard import status_of
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import ROWS, View, moment, run
+from receipts.publish.offenses import lack_name
 from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
 from receipts.publish.report.regressions import section
 from receipts.questions.week.events import regressions
@@ -102,29 +103,34 @@ def _envelope(server: Server, lane: str) -> Section:
     from receipts.axes.shape import described
 
     store = server.store().opened
-    last: dict[tuple[Any, ...], str] = {}
-    cells: dict[tuple[Any, ...], dict[tuple[int, int], list[int]]] = {}
+    names: dict[int, str] = {}
+    cells: dict[tuple[Any, ...], dict[int, list[int]]] = {}
     for item in store.query.reached(lane):
         if item.sequence_length is None or item.micro_batch is None:
             continue
-        where = (item.accelerator, item.chips, item.depth, item.key)
-        last[where] = item.last
-        counts = cells.setdefault(where, {}).setdefault((item.sequence_length, item.micro_batch), [0, 0])
+        if item.key.geometry not in names and len(names) < server.settings.limits.shapes:
+            known = described(store.parsed(item.last).stated)
+            names[item.key.geometry] = known.name or known.family or "model not named"
+        if (name := names.get(item.key.geometry)) is None:
+            continue
+        where = (name, item.chips or 0, item.accelerator or "?", item.depth or 0, item.sequence_length)
+        counts = cells.setdefault(where, {}).setdefault(item.micro_batch, [0, 0])
         counts[item.outcome != "ok"] += item.launches
-    tables = []
-    for where, held in list(cells.items())[: server.settings.limits.shapes]:
-        accelerator, chips, depth, _ = where
-        known = described(store.parsed(last[where]).stated)
-        name = ": ".join(filter(None, (known.name or known.family, known.model, known.layout)))
-        micro = sorted({size for _, size in held})
-        rows = (
-            (f"{length:,}", *(_fits(held.get((length, size))) for size in micro))
-            for length in sorted({length for length, _ in held})
+    micro = sorted({size for held in cells.values() for size in held})
+    rows = (
+        (
+            name,
+            f"{chips or '?'} × {accelerator}",
+            f"{depth or '?'}",
+            f"{length:,}",
+            *(_fits(held.get(size)) for size in micro),
         )
-        header = " | ".join(("#sequence", *(f"micro {size}" for size in micro)))
-        tables.append(table_of(f"{name}; {chips or '?'} × {accelerator or '?'}, depth {depth or '?'}", header, rows))
-    sentences = () if tables else ("No launch of this lane states its shape.",)
-    return Section("envelope", "Envelope", sentences, tables=tuple(tables))
+        for (name, chips, accelerator, depth, length), held in sorted(cells.items())
+    )
+    header = " | ".join(("model", "chips", "#depth", "#sequence", *(f"micro batch {size}" for size in micro)))
+    about = "Launches that ran and that ran out of memory, of all layouts, by sequence and micro batch."
+    sentences = (about if cells else "No launch of this lane states its shape.",)
+    return Section("envelope", "Envelope", sentences, tables=(table_of("", header, rows),) if cells else ())
 
 
 def _fits(counts: list[int] | None) -> Mark | str:
@@ -137,6 +143,7 @@ def _fits(counts: list[int] | None) -> Mark | str:
     return Mark("yes", f"{worked:,} fit") if worked else Mark("no", f"{failed:,} did not fit")
 
 
+MOST_LACKS = 25  # open questions that are listed
 MOST_OPEN = 300  # open receipts that the inbox reads
 
 
@@ -212,21 +219,26 @@ def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
 
     now = datetime.now(UTC)
     groups: dict[str, list[Item]] = {}
+    codes: dict[str, set[str]] = {}
     alone: Counter[str] = Counter()
     with store.one_state():
         rows = store.find(Filters((condition("status=open"),), limit=MOST_OPEN))
         for item in ReportReader(store, rulebook, now, (), now).items(rows):
-            waiting = {f"{one.code} {one.name.replace('_', ' ')}" for one in item.verdict.findings if one.level == "I"}
-            for words in waiting:
-                groups.setdefault(words, []).append(item)
-            alone.update(waiting if len(waiting) == 1 else ())
+            waiting: dict[str, set[str]] = {}
+            for one in item.verdict.findings:
+                if one.level == "I":
+                    waiting.setdefault(lack_name(one), set()).add(one.code)
+            for lack, rules in waiting.items():
+                groups.setdefault(lack, []).append(item)
+                codes.setdefault(lack, set()).update(rules)
+            alone.update([*waiting] if len(waiting) == 1 else ())
     ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
     return [
         _Question(
-            words,
+            f"{lack} ({', '.join(sorted(codes[lack]))})",
             [(item.entry.id, item.entry.name) for item in items],
-            alone[words],
+            alone[lack],
             of_receipt(items[0].parsed, items[0].verdict),
         )
-        for words, items in ordered
+        for lack, items in ordered[:MOST_LACKS]
     ]

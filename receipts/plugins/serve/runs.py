@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import UsageError
 from receipts.metrics.chips import account
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.view import View, may
-from receipts.publish.page import Cell, Code, Figure, Section, text
+from receipts.plugins.serve.view import View, in_words, may
+from receipts.publish.page import Figure, Section
 from receipts.publish.pictures.steps import Trace, steps_picture
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from receipts.store.decisions import Pin
 
 
-_CODED: Final = re.compile(r"[EIW] ([A-Z]\d{3}) (.+)", re.DOTALL)
 TITLE: Final = 120  # letters of a label; the whole is among what is stated
 REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for first
 
@@ -30,7 +28,7 @@ def one_run(call: Call) -> View:
     receipt = call.store.get(call.name)
     published = call.store.opened.published
     shown = receipt.page(facts=True)
-    sections = [_titled(item) for item in shown.sections]
+    sections = [_titled(item) for item in in_words(shown).sections]
     steps = _steps(call, receipt)
     sections[1:1] = [item for item in (steps, _chips(call, receipt)) if item is not None]
     sections.sort(key=lambda item: item.id not in REASONS)
@@ -57,17 +55,9 @@ def _pins(call: Call, receipt: str) -> list[Pin]:
 
 
 def _titled(section: Section) -> Section:
-    if section.id == "errors":  # the offense in words, and its code after it
-        return replace(section, entries=tuple(replace(item, title=_in_words(item.title)) for item in section.entries))
     if section.id == "facts":
         return replace(section, title="Configuration and everything that is stated", fold="all stated leaves")
     return replace(section, title="At a glance") if section.id == "answers" else section
-
-
-def _in_words(title: Cell) -> Cell:
-    match = _CODED.fullmatch(text(title))
-    words = match[2].replace("_", " ") if match else ""
-    return (f"{words[:1].upper()}{words[1:]} ", Code(match[1])) if match else title
 
 
 def _chips(call: Call, receipt: Receipt) -> Section | None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from receipts.plugins.serve.operation import Call
-from receipts.publish.page import RUN, Link, Page
+from receipts.publish.page import RUN, Code, Entry, Link, Page, text
 
 if TYPE_CHECKING:
-    from receipts.store import Entry
+    from receipts.store import Entry as Stored
 
 NAV = (
     ("/", "Frontier"),
@@ -27,6 +28,7 @@ NAV = (
 
 ROWS = 50  # of a table
 RATE = "tokens_per_second_per_chip"
+CODED: Final = re.compile(r"[EIW] ([A-Z]\d{3}) (.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,20 @@ class View:
     status: int = 200
 
 
-def run(receipt: str, text: str = "") -> Link:
+def run(receipt: str, name: str = "") -> Link:
     """A link to a run."""
-    return Link(text or receipt[:12], f"{RUN}{receipt}")
+    return Link(name or receipt[:12], f"{RUN}{receipt}")
+
+
+def in_words(page: Page) -> Page:
+    """A page whose offenses are named in words, their codes after them."""
+
+    def named(item: Entry) -> Entry:
+        match = CODED.fullmatch(text(item.title))
+        words = match[2].replace("_", " ") if match else ""
+        return replace(item, title=(f"{words[:1].upper()}{words[1:]} ", Code(match[1]))) if match else item
+
+    return replace(page, sections=tuple(replace(one, entries=tuple(map(named, one.entries))) for one in page.sections))
 
 
 def lead(anchor: str) -> str | None:
@@ -74,6 +87,6 @@ def may(call: Call, scope: str) -> bool:
     return call.token is None or call.token.may(scope)
 
 
-def moment(item: Entry) -> str:
+def moment(item: Stored) -> str:
     """When a launch started, as a table has it."""
     return f"{item.started:%Y-%m-%d %H:%M}"

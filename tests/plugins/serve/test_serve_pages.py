@@ -331,8 +331,7 @@ def test_a_title_is_no_page(client: TestClient) -> None:
 def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> None:
     text = Read(client.get("/inbox").text).text
     assert "Questions of 1 open receipt," in text
-    assert "R301 unwitnessed path · 1 receipt" in text
-    assert "R205 summary only · 1 receipt" in text
+    assert re.search(r"step times \(.*R205.*\) · 1 receipt", text)
 
 
 def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) -> None:
