@@ -49,7 +49,7 @@ class Tried:
         """Whether a kept change survives: by every re-run that has an answer, and its own launches."""
         if not self.kept:
             return ""
-        if self.outcome is None or self.outcome.answer == "discard":
+        if self.outcome is None or self.outcome.answer != "keep":
             return "is gone"
         answers = [item.answer for item in self.again if item.answer != "again"]
         if not answers:

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from receipts import metrics
 from receipts.base.units import counted, signed_percent
-from receipts.judging.grade import GRADES
+from receipts.judging.grade import GRADES, SampleRank, sample_grade
 from receipts.judging.rule import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.plugins.judge.boundary import ALONE, MOST_TURNS, TurnInterval, interval, turns_missing
 from receipts.plugins.judge.quantity import LOSS, Quantity, quantity
+from receipts.plugins.judge.trial import SIDES
 from receipts.questions.comparisons import Comparisons
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import Comparison
     from receipts.plugins.judge.trial import Trial
+    from receipts.questions.comparisons import JudgedSides
     from receipts.receipt import Parsed
 
 Word = Literal["keep", "discard", "again"]
@@ -38,7 +40,7 @@ WORK: Final = (
 )
 AMOUNTS: Final = ("measurement.tokens_per_step", "model.parameters_total", "model.parameters_active")
 GRADIENT: Final = "measurement.gradient_norm.first"
-GRADIENTS_APART: Final = math.log(1.5)
+OF_ONE_SEED, OF_TWO, AGREED = math.log(1.1), math.log(1.5), 0.005  # as C126 has them
 MOST_LOST: Final = 1 / 3
 
 
@@ -95,13 +97,13 @@ class Outcome:
     def better(self) -> str:
         """The target's change with its interval, as a share of the base's value."""
         if self.at is None:
-            return f"{self.quantity.title}: no interval yet"
+            return "no interval yet"
         sign = 1.0 if self.quantity.higher else -1.0
         middle, *ends = (
             math.expm1(sign * value)
             for value in (self.at.ratio, *sorted((self.at.low, self.at.high), reverse=sign < 0))
         )
-        return f"{self.quantity.title} {signed_percent(middle)} ({' to '.join(map(signed_percent, ends))})"
+        return f"{signed_percent(middle)} ({' to '.join(map(signed_percent, ends))})"
 
     def as_data(self) -> dict[str, Any]:
         """The answer as data."""
@@ -115,7 +117,7 @@ class Outcome:
             **_interval(self.at),
             "level": self.level,
             "turns": self.turns,
-            "more": self.more,
+            "more": self.more if self.answer == "again" else 0,
             "held": [
                 {"quantity": item.quantity.name, "status": item.status, "allowed": item.allowed, **_interval(item.at)}
                 for item in self.held
@@ -154,9 +156,20 @@ def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcom
         )
     if not base or not candidate:
         return end("again", "one side has no launch yet", more=turns_missing(0))
-    verdict = Comparisons(trial.store, rulebook).compare(base, candidate, target.metric, named=(), join="only")
+    comparisons, sides = Comparisons(trial.store, rulebook), (base, candidate)
+    judged = comparisons.sides(comparisons.asked(base, candidate, "only"), target.metric)
+    ranks = _ranks(judged, target, rulebook)
+    if (bad := _spoilt(judged, ranks)) is not None:
+        return end(*bad)
+    fit = [[item for item in side if ranks[item.id] < SampleRank.UNSTEADY] for side in sides]
+    if not all(fit):
+        side = SIDES[bool(fit[0])]
+        return end(
+            "again", f"no launch of the {side} gives {target.title}: receipts check says why", more=turns_missing(0)
+        )
+    verdict = comparisons.compare(fit[0], fit[1], target.metric, join="only")
     shown: dict[str, Any] = {"changed": verdict.difference.axes, "grade": verdict.grade}
-    if (bad := _unfit(verdict, rulebook, base, candidate)) is not None:
+    if (bad := _unfit(verdict, rulebook, fit[0], fit[1])) is not None:
         return end(*bad, **shown)
     turns = _turns(verdict, base, candidate, rulebook)
     if not holds and all(quantity(LOSS).worse(*pair) is not None for pair in turns):
@@ -167,7 +180,9 @@ def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcom
     at = interval(better, level)
     more = turns_missing(len(better))
     shown |= {"at": at, "held": held, "turns": len(better), "more": more, "levels": _levels(target, turns)}
-    if not held:
+    if trial.rerun_of is not None:
+        shown["notes"] = ("a re-run beside the trial, whose first answer is the one that a campaign counts",)
+    elif not held:
         shown["notes"] = ("nothing is held: the launches record no loss, and --hold names nothing",)
     return end(*_answer(target, effect, at, held, more, len(turns) - len(better)), **shown)
 
@@ -221,20 +236,39 @@ def _turns(
     return [(rulebook.launch(a), rulebook.launch(b)) for a, b in pairs if a.id in counts and b.id in counts]
 
 
+def _ranks(judged: JudgedSides, target: Quantity, rulebook: Rulebook) -> dict[str, SampleRank]:
+    """How well each launch represents its side, by its id."""
+    metric = metrics.get(target.metric)
+    sparing = rulebook.rules.sparing(metric.name)
+    cases = (*judged.side_a.judged, *judged.side_b.judged)
+    return {item.submitted.id: sample_grade(item.case.launch, item.findings, metric, sparing).rank for item in cases}
+
+
+def _spoilt(judged: JudgedSides, ranks: Mapping[str, SampleRank]) -> tuple[Word, str] | None:
+    """The answer where many launches of a side failed or are spoilt: one of many may be a node's fault."""
+    sides = (judged.side_a.judged, judged.side_b.judged)
+    bad = [[item for item in side if ranks[item.submitted.id] > SampleRank.UNSTEADY] for side in sides]
+    shares = [len(some) / len(side) for some, side in zip(bad, sides, strict=True)]
+    for at, answer in ((0, "again"), (1, "discard")):
+        if shares[at] > MOST_LOST and (at == 0 or shares[1] > shares[0]):
+            item = bad[at][0]
+            errors = (_quoted(one) for one in item.findings if one.level is Level.ERROR)
+            why = next(errors, f"it ended as {item.submitted.receipt.run.outcome}")
+            return cast(
+                "Word", answer
+            ), f"{len(bad[at])} of {len(sides[at])} launches of the {SIDES[at]} do not count: {why}"
+    return None
+
+
 def _unfit(
     verdict: Comparison, rulebook: Rulebook, base: Sequence[Parsed], candidate: Sequence[Parsed]
 ) -> tuple[Word, str] | None:
     """Why the launches cannot show a gain, whatever their numbers: who is to blame decides the answer."""
-    lost = {side: [item for item in verdict.lost if item.side == side] for side in ("a", "b")}
-    shares = {"a": len(lost["a"]) / len(base), "b": len(lost["b"]) / len(candidate)}
     errors = [item for item in verdict.findings if item.level is Level.ERROR and _weighs(item, rulebook)]
     if mine := [item for item in errors if item.subject == "a"]:
         return "again", f"the base cannot be measured: {_quoted(mine[0])}"
     if errors:
         return "discard", _quoted(errors[0])
-    if shares["b"] > max(MOST_LOST, shares["a"]):
-        why = ", ".join(dict.fromkeys(code for item in lost["b"] for code in item.why))
-        return "discard", f"{len(lost['b'])} of {len(candidate)} launches of the candidate do not count: {why}"
     if GRADES.index(verdict.grade) < GRADES.index("recorded"):
         return "again", "the numbers of some launch were typed or edited; launch it with: receipts judge"
     diff = verdict.difference
@@ -242,18 +276,29 @@ def _unfit(
     moved += [item.path for item in (*diff.work, *diff.derived) if item.path in AMOUNTS]
     if moved:
         return "discard", f"it computes something else: {', '.join(dict.fromkeys(moved))} changed"
-    first = [[item.stated[GRADIENT] for item in side if item.stated.get(GRADIENT)] for side in (base, candidate)]
-    if all(first) and abs(math.log(_middle(first[1]) / _middle(first[0]))) > GRADIENTS_APART:
-        return (
-            "discard",
-            f"its first gradients are others: a norm of {_middle(first[1]):.3g} against {_middle(first[0]):.3g}",
-        )
+    if (norms := _gradients(base, candidate)) is not None:
+        return "discard", f"its first gradients are others: a norm of {norms[1]:.3g} against {norms[0]:.3g}"
     if not (diff.changed or diff.unknown or diff.left_out):
         return (
             "discard",
             "both sides ran the same code with the same inputs; is the package installed from one of them?",
         )
     return None
+
+
+def _gradients(base: Sequence[Parsed], candidate: Sequence[Parsed]) -> tuple[float, float] | None:
+    """First gradient norms of both sides that are not of one model and one loss: frozen layers, tokens left out.
+
+    Launches of a side that agree are of one seed, by which both sides then have to agree.
+    """
+    sides = [
+        sorted(float(item.stated[GRADIENT]) for item in side if item.stated.get(GRADIENT)) for side in (base, candidate)
+    ]
+    if not all(sides):
+        return None
+    seeded = all(len(norms) > 1 and math.log(norms[-1] / norms[0]) < AGREED for norms in sides)
+    a, b = (norms[len(norms) // 2] for norms in sides)
+    return (a, b) if abs(math.log(b / a)) > (OF_ONE_SEED if seeded else OF_TWO) else None
 
 
 def _weighs(item: Finding, rulebook: Rulebook) -> bool:
@@ -265,7 +310,3 @@ def _weighs(item: Finding, rulebook: Rulebook) -> bool:
 
 def _quoted(item: Finding) -> str:
     return f"{item.code} {item.name.replace('_', ' ')}: {item.found}"
-
-
-def _middle(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 2]

@@ -17,7 +17,7 @@ _STATES: dict[str, State] = {"keep": "yes", "discard": "no", "again": "open"}
 def trial_page(item: Outcome) -> Page:
     """The answer first; then what it rests on."""
     word = f"AGAIN {item.more}" if item.answer == "again" else item.answer.upper()
-    facts: list[tuple[str, Cell]] = [(item.quantity.title, (item.better.removeprefix(f"{item.quantity.title} "),))]
+    facts: list[tuple[str, Cell]] = [(item.quantity.title, (item.better,))]
     for held in item.held:
         facts.append(("held", (Mark(_HELD[held.status], held.status), f"  {held.words}; {held.allowed:.2%} allowed")))
     facts += [
@@ -27,9 +27,8 @@ def trial_page(item: Outcome) -> Page:
         ("cost", (_cost(item),)),
         ("trial", (Code(item.trial.name),)),
     ]
-    return Page(
-        item.trial.name, headline=(Mark(_STATES[item.answer], word), f"  {item.better}: {item.why}"), facts=tuple(facts)
-    )
+    line = f"{item.quantity.title} {item.better}: {item.why}" if item.at is not None else item.why
+    return Page(item.trial.name, headline=(Mark(_STATES[item.answer], word), f"  {line}"), facts=tuple(facts))
 
 
 _HELD: dict[str, State] = {"holds": "yes", "lost": "no", "open": "open"}

@@ -47,7 +47,8 @@ def _decide(session: Session, outcome: Outcome) -> None:
     word = "ship" if outcome.answer == "keep" else "drop"
     if decision(outcome.trial) is None:
         launches = outcome.trial.side("candidate") or outcome.trial.launches
-        reason = f"{BEGINNING}{outcome.trial.name} {outcome.answer}: {outcome.better}; {outcome.why}"
+        gain = f"{outcome.quantity.title} {outcome.better}"
+        reason = f"{BEGINNING}{outcome.trial.name} {outcome.answer}: {gain}; {outcome.why}"
         session.store.published.decide(launches[0].id, word, reason)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import json
+import math
 import os
 import re
 import signal
@@ -118,7 +119,7 @@ def judge(
         output.line(
             json.dumps({"trial": turn.name, "answer": "discard", "why": turn.ended})
             if session.as_json
-            else f"✗ DISCARD  {turn.ended}"
+            else f"DISCARD  {turn.ended}"
         )
         return 1
     return answered(
@@ -168,7 +169,7 @@ class Turns:
 
     def run(self, most: int) -> None:
         """Launch until there is an answer, or so many turns were run."""
-        _adopt()
+        adopt()
         known = _answer(self.session, self.name)
         if known is not None and known["answer"] != "again":
             output.note(f"receipts: {self.name} was judged already; --afresh opens it anew")
@@ -201,8 +202,11 @@ class Turns:
         at = (self.sides.base if side == "base" else self.sides.candidate).folder
         # Standard output is the answer's alone.
         launch = service("launch", "receipts judge").launch
+        before = children()
         code, ids = launch(self.session, self.words[side], environment, at, sys.stderr.fileno(), quiet=True)
-        _end_what_is_left()
+        end_left_behind(before)
+        if code == -signal.SIGINT:
+            raise KeyboardInterrupt
         if code and side == "base":
             raise UsageError(f"the base fails: its command ended with exit code {code}; mend it, or name another base")
         if len(ids) != 1:
@@ -227,29 +231,30 @@ class Turns:
             raise InputError(receipt[:12], [problem])
 
 
-def _adopt() -> None:
+def adopt() -> None:
     """What a launch leaves behind becomes a child of this process, where the system can do that."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
 
 
-def _end_what_is_left() -> None:
+def children() -> set[int]:
+    """The processes below this one; empty where the system does not tell."""
+    lists = Path("/proc/self/task").glob("*/children")
+    with suppress(OSError, ValueError):
+        return {int(word) for path in lists for word in path.read_text().split()}
+    return set()
+
+
+def end_left_behind(before: set[int]) -> None:
     """End what a launch left behind: it would slow down the next one, which may be the other side's."""
     until = time.monotonic() + GRACE
-    while True:
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        try:
-            left = [int(word) for word in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
-        except (OSError, ValueError):
-            return
-        if not left:
-            return
-        if time.monotonic() > until:
+    while left := children() - before:
+        late = time.monotonic() > until
+        if late:
             output.note(f"receipts: the launch left {len(left)} processes behind, which were ended")
-            for process in left:
-                with suppress(OSError):
-                    os.kill(process, signal.SIGKILL)
-            until = time.monotonic() + GRACE
+            until = math.inf
+        for process in left:
+            with suppress(OSError):
+                os.kill(process, signal.SIGKILL) if late else None
+                os.waitpid(process, os.WNOHANG)
         time.sleep(0.05)

@@ -90,7 +90,7 @@ def test_a_gain_is_kept_and_none_is_discarded(shelf: Shelf, gain: float, turns: 
     [
         ({"model.depth": 2}, "pattern"),
         ({"batch.global_batch": 8, "batch.accumulation": 1, "measurement.tokens_per_step": 2048}, "batch.global_batch"),
-        ({"run.outcome": "crash", "run.exit_code": 1}, "C105"),
+        ({"run.outcome": "crash", "run.exit_code": 1}, "3 of 3 launches of the candidate do not count"),
         ({"measurement.loss.last": times(1.05)}, "loss at equal steps is worse by 5.00%"),
     ],
 )
@@ -264,3 +264,40 @@ def test_the_sides_of_a_revision_share_what_git_ignores_and_differ_in_the_rest(
         both.refuse_other_measures()
     with pytest.raises(UsageError, match="nowhere is no revision"), sides("nowhere", None):
         pass
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the system does not tell the children of a process")
+def test_what_a_launch_leaves_behind_is_ended_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    import subprocess
+
+    from receipts.plugins.judge import verbs
+
+    monkeypatch.setattr(verbs, "GRACE", 0.05)
+    script = "import subprocess, sys; subprocess.Popen(['sleep', '60'], start_new_session=True)"
+    verbs.adopt()
+    with subprocess.Popen(["sleep", "60"]) as own:
+        before = verbs.children()
+        subprocess.run([sys.executable, "-c", script], check=True)
+        assert len(verbs.children() - before) == 1
+        verbs.end_left_behind(before)
+        assert (verbs.children() - before, own.poll()) == (set(), None)
+        own.kill()
+
+
+@pytest.mark.parametrize(("norm", "word"), [(1.02, "keep"), (1.2, "discard")])
+def test_gradients_of_one_seed_that_differ_are_of_another_model(shelf: Shelf, norm: float, word: str) -> None:
+    first = "measurement.gradient_norm.first"
+    said = answer(shelf, tried(shelf, 0.05, change={first: times(norm)}))
+    assert (said["answer"], "gradients" in said["why"]) == (word, word == "discard"), said["why"]
+
+
+def test_launches_that_never_settle_make_no_turn_and_convict_nobody(shelf: Shelf) -> None:
+    name = tried(shelf, 0.05, 2)
+    tried(shelf, 0.05, 1, edit=lambda tree: edited(tree, {"measurement.step_durations_seconds": _drifting}))
+    said = answer(shelf, name)
+    assert (said["answer"], said["turns"], said["more"]) == ("again", 2, 1), said["why"]
+
+
+def _drifting(steps: list[float]) -> list[float]:
+    return [round(step * (1 + 0.002 * at), 6) for at, step in enumerate(steps)]
