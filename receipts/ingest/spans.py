@@ -111,6 +111,8 @@ def nanoseconds(value: Any) -> int | None:
     """Microseconds, as a number or a text, in whole nanoseconds; None for what is no time."""
     if type(value) is int:
         return value * 1000 if abs(value) < _LAST else None
+    if value is None:
+        return None
     try:
         exact = value if isinstance(value, Decimal) else Decimal(str(value))
         # Half a nanosecond comes from writers that print doubles.

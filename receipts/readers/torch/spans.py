@@ -36,12 +36,14 @@ class SpanCollector:
         self._operators = tuple(array(kind) for kind in "qqiiqq")
         self._launches = tuple(array(kind) for kind in "qqi")  # correlation, begin, thread
         self._work: dict[str, tuple[Activities, array[int], array[int]]] = {}  # with correlation and External id
+        self._held = 0
 
     def _full(self) -> bool:
-        held = len(self._operators[0]) + len(self._launches[0]) + sum(len(item[1]) for item in self._work.values())
-        if held >= MAX_SPANS:
+        if self._held >= MAX_SPANS:
             self.trace.lost += 1
-        return held >= MAX_SPANS
+            return True
+        self._held += 1
+        return False
 
     def _thread(self, event: dict[str, Any]) -> int:
         return self._threads.setdefault((event.get("pid"), event.get("tid")), len(self._threads))
@@ -49,7 +51,7 @@ class SpanCollector:
     def operator(self, name: str, event: dict[str, Any], begin: int, end: int) -> None:
         """An operator, or an annotation of the program."""
         trace, name = self.trace, name[:_MAX_NAME]
-        if match := STEP.fullmatch(name):
+        if name.startswith("Prof") and (match := STEP.fullmatch(name)):
             if len(trace.marks) < MAX_MARKS:
                 trace.marks.append((int(match[1]), begin, end))
             return
@@ -61,10 +63,13 @@ class SpanCollector:
         if self._full():
             return
         arguments = event_arguments(event)
-        row = (begin, end, self._thread(event), trace.names.number(name))
-        numbers = (_whole(arguments.get("Sequence number")), _whole(arguments.get("External id")))
-        for column, value in zip(self._operators, (*row, *numbers), strict=True):
-            column.append(value)
+        begins, ends, threads, names, sequences, externals = self._operators
+        begins.append(begin)
+        ends.append(end)
+        threads.append(self._thread(event))
+        names.append(trace.names.number(name))
+        sequences.append(_whole(arguments.get("Sequence number")))
+        externals.append(_whole(arguments.get("External id")))
 
     def runtime(self, name: str, event: dict[str, Any], begin: int, end: int) -> None:
         """A call of the device's runtime."""

@@ -318,7 +318,8 @@ class _Trace:
             return
         category = category.lower()
         started, lasted = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
-        begin, duration = (None if value is None else value / 1000 for value in (started, lasted))
+        begin = None if started is None else started / 1000
+        duration = None if lasted is None else lasted / 1000
         if self.spans is not None and started is not None and lasted is not None:
             if category in _ACTIVITIES:
                 self.spans.activity(name, category, event, started, started + lasted)
@@ -327,7 +328,10 @@ class _Trace:
             elif category in _RUNTIME:
                 self.spans.runtime(name, event, started, started + lasted)
         if begin is not None:
-            self.first, self.last = min(self.first, begin), max(self.last, begin)
+            if begin < self.first:
+                self.first = begin
+            if begin > self.last:
+                self.last = begin
         if category == "kernel":
             self._kernel(name, event, started, lasted)
         elif category in _OPERATORS:
