@@ -19,6 +19,7 @@ from statistics import median
 from typing import Final, Literal, TypeVar
 
 from receipts.plugins.why.classes import kind_of, place_of
+from receipts.plugins.why.collectives import WAIT
 from receipts.plugins.why.profile import Profile
 
 Standing = Literal["consistent", "unexpected", "moved", "noise"]
@@ -233,8 +234,13 @@ def _common(lines: Sequence[Line], whole: Fraction) -> float | None:
 
 
 def _slowest(side: Sequence[TracedLaunch]) -> str:
-    """The rank with the longest mean step of the first launch; empty where there is one rank."""
+    """The rank with the longest mean step of the first launch, less its waits; empty where there is one rank."""
     launch = side[0]
     if len(launch.profiles) < 2:
         return ""
-    return max(sorted(launch.profiles), key=lambda rank: sum(launch.mean([rank]).values(), Fraction(0)))
+
+    def working(rank: str) -> Fraction:
+        mean = launch.mean([rank])
+        return sum(mean.values(), Fraction(0)) - mean.get(WAIT, 0)
+
+    return max(sorted(launch.profiles), key=working)

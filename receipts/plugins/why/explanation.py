@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from receipts.plugins.why.collectives import apart
 from receipts.plugins.why.difference import Difference, TracedLaunch, common_ranks, difference
 from receipts.plugins.why.profile import EXTRACT, Profile, read_profiles
 from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side, refusal
@@ -117,7 +118,7 @@ def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = 
             name = "host" if profile.host else f"device {place}"
             ranks.setdefault(f"rank {rank}" if isinstance(rank, int) else name, []).append(profile)
         if ranks:
-            launches.append(TracedLaunch(receipt.id, receipt.name, ranks))
+            launches.append(TracedLaunch(receipt.id, receipt.name, apart(ranks)))
     return tuple(launches)
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Final
 
 from receipts.base.units import counted
+from receipts.plugins.why.collectives import WAIT
 from receipts.plugins.why.difference import Difference, Line, TracedLaunch
 from receipts.plugins.why.explanation import Explanation, kept_of, shares_of, traced_of
 from receipts.plugins.why.picture import picture
@@ -150,6 +151,8 @@ def _notes(item: Explanation, table: Difference) -> Iterator[str]:
     profiles = _profiles(item, table)
     if (world := _world(profiles)) > len(table.ranks):
         yield say("some_ranks", traced=len(table.ranks), world=world)
+    elif world > 1 and WAIT not in {line.name for line in table.lines}:
+        yield say("unpaired")
     if any(table.slowest):
         yield say("slowest", a=table.slowest[0], b=table.slowest[1])
     asides = [step.aside for profile in profiles for step in profile.steps]

@@ -26,6 +26,7 @@ MAX_BYTES: Final = 16 << 10  # packed, of one file
 MAX_ROWS: Final = 200
 MAX_STEPS: Final = 256
 MAX_DEVICES: Final = 8
+MAX_COLLECTIVES: Final = 1500  # of one device; of more, none is kept
 _MAX_NAME: Final = 120
 
 __all__ = ["EXTRACT", "Profile", "classed_work", "extract", "host_kind", "read_profiles"]
@@ -57,7 +58,7 @@ class Profile:
     """One device of one file. ``told`` is the time that an operator, a name, or nothing classed, over kept steps.
 
     ``communicated`` is the time in which communication ran, alone or beside other work; ``marks`` how many steps were
-    marked.
+    marked. ``collectives`` are those of each step in their order: name, length, and the time that they own.
     """
 
     producer: str
@@ -72,6 +73,7 @@ class Profile:
     rows: tuple[KernelRow, ...] = ()
     told: tuple[int, int, int] = (0, 0, 0)
     communicated: int = 0
+    collectives: tuple[tuple[tuple[str, int, int], ...], ...] = ()
 
     @property
     def kept(self) -> tuple[Step, ...]:
@@ -109,20 +111,33 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
     classed: Counter[str] = Counter()
+    exposed: Counter[tuple[int, int]] = Counter()
     for at, length, row, cause in partition(trace, work, [rank[of] for of, _ in own], tiles, host=host):
         of, by = own[row] if row >= 0 else (cause, "")
         times[at][of] += length
+        if of == "communication":
+            exposed[at, row] += length
         if not tiles[at].aside and row >= 0:
             rows[of, names[work.name[row]]] += length
             classed[by] += length
     launches: Counter[int] = Counter()
     counts: Counter[tuple[str, str]] = Counter()
     begins = [tile.begin for tile in tiles]
+    collectives: list[list[tuple[int, int, int]]] = [[] for _ in tiles]
     for row, begin in enumerate(work.begin):
         at = bisect_right(begins, begin) - 1
         if at >= 0 and begin < tiles[at].end:
             launches[at] += 1
             counts[own[row][0], names[work.name[row]]] += not tiles[at].aside
+            if own[row][0] == "communication":
+                collectives[at].append((begin, work.lane[row], row))
+    listed = [
+        tuple(
+            (names[work.name[row]][:_MAX_NAME], work.end[row] - begin, exposed[at, row])
+            for begin, _, row in sorted(own)
+        )
+        for at, own in enumerate(collectives)
+    ]
     spans = [(work.begin[row], work.end[row]) for row, (of, _) in enumerate(own) if of == "communication"]
     shown = sorted({name for step in times for name in step}, key=place_of)
     return Profile(
@@ -144,6 +159,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         ),
         (classed["op"], classed["name"], classed["other"]),
         _overlap(union(spans), [(tile.begin, tile.end) for tile in tiles if not tile.aside]),
+        tuple(listed) if 0 < sum(map(len, listed)) <= MAX_COLLECTIVES else (),
     )
 
 
@@ -188,16 +204,25 @@ def _packed(profile: Profile, rows: int) -> dict[str, Any]:
     shown += [[known[of], "", *sums] for of, sums in sorted(rest.items())]
     tree = {item.name: getattr(profile, item.name) for item in fields(profile)}
     steps = [[step.number, step.length, step.aside, step.launches, *step.times] for step in profile.steps]
-    return {**tree, "rows": shown, "steps": steps}
+    texts = sorted({name for own in profile.collectives for name, _, _ in own})
+    numbers = {name: at for at, name in enumerate(texts)}
+    collectives = [[(numbers[name], length, time) for name, length, time in own] for own in profile.collectives]
+    packed = {"collectives": [texts, collectives]} if texts else {}
+    del tree["collectives"]
+    return {**tree, "rows": shown, "steps": steps, **packed}
 
 
 def _unpacked(tree: dict[str, Any]) -> Profile:
     names = tuple(tree["classes"])
+    texts, collectives = tree.get("collectives") or ((), ())
     return Profile(
         **{
             **tree,
             "classes": names,
             "told": tuple(tree["told"]),
+            "collectives": tuple(
+                tuple((texts[name], length, time) for name, length, time in own) for own in collectives
+            ),
             "rows": tuple(KernelRow(names[of], name, time, count) for of, name, time, count in tree["rows"]),
             "steps": tuple(
                 Step(number, length, aside, launches, tuple(times))

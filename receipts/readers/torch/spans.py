@@ -37,6 +37,7 @@ class SpanCollector:
         self._launches = tuple(array(kind) for kind in "qqi")  # correlation, begin, thread
         self._work: dict[str, tuple[Activities, array[int], array[int]]] = {}  # with correlation and External id
         self._held = 0
+        self._groups: set[int] = set()  # of how many ranks a collective was
 
     def _full(self) -> bool:
         if self._held >= MAX_SPANS:
@@ -95,6 +96,8 @@ class SpanCollector:
         kind = _KINDS[category]
         if kind == "k" and "graph id" in arguments and "graph node id" not in arguments:
             kind = "g"
+        if (size := _whole(arguments.get("Group size"))) > 0 and len(self._groups) < 64:
+            self._groups.add(size)
         lane = stream if type(stream) is int and abs(stream) < 1 << 62 else 0
         activities.add(begin, end, lane, self.trace.names.number(name[:_MAX_NAME]), 0, _NONE, kind)
         correlations.append(_whole(arguments.get("correlation")))
@@ -103,7 +106,7 @@ class SpanCollector:
     def finish(self, facts: dict[str, Any], broken: str) -> bytes | None:
         """The plugin's extract; None where nothing was collected."""
         trace = self.trace
-        trace.facts, trace.broken = facts, broken
+        trace.facts, trace.broken = facts | {"groups": sorted(self._groups)}, broken
         threads = self._by_thread()
         walk = _Walk(trace, self._operators)
         if self._work:
