@@ -10,11 +10,14 @@ PLUGIN = Plugin(
         "bisect": Verb(
             "questions", "Compare and explain", "Find the axes that made a configuration worse.", after="bridge"
         ),
+        "bisect-wheels": Verb(
+            "wheel_verbs", "Compare and explain", "Find the wheels that made an image worse.", after="bisect"
+        ),
         "sweep": Verb(
             "questions",
             "Compare and explain",
             "Show a grid of launches as a table, each compared with a base.",
-            after="bisect",
+            after="bisect-wheels",
         ),
         "plan": Verb("verbs", "Plan and launch", "Plan the launches that decide, and read what they say.", after=""),
     },

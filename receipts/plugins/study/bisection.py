@@ -129,6 +129,10 @@ class _Search:
     def _halves(self, rest: int) -> Iterator[int]:
         """Parts of a set, those first that divide it evenly; of these, those whose outcome costs no launch."""
         bits = _bits(rest)
+        if len(bits) > MOST_AXES:  # of which there are too many ways: parts in their order, ever smaller
+            sizes = [len(bits) >> level for level in range(1, len(bits).bit_length())]
+            yield from (sum(bits[at : at + size]) for size in sizes for at in range(0, len(bits), size))
+            return
         parts = [
             sum(bit for at, bit in enumerate(bits) if choice >> at & 1) for choice in range(1, (1 << len(bits)) - 1)
         ]
