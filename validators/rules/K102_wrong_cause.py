@@ -12,12 +12,14 @@ parallelism grew without sequence parallelism; that the topology became feasible
 the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it. Weight
 residency, sequence partition, compile shape and a feasible topology are all ways in which one change of the tensor
 degree can help, so each must also be seen: a lower peak, another division of the sequence, another program, a baseline
-that could not run. Until then the claim is open.
+that could not run. Until then the claim is open. As W: "TP helped" where the layout has pipeline or expert parts too, and
+neither the whole layout nor a mechanism is named.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +28,20 @@ from receipts.axes import axis_of
 from receipts.axes.effective import wheel_name
 from receipts.base.units import amount
 from receipts.judging.mechanism import SEQUENCE_WAYS
-from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, rule
+from receipts.judging.rule import COMPARABLE, ClaimCase, E, I, Offense, W, rule
 from receipts.metrics import Launch
 
 if TYPE_CHECKING:
     from receipts.judging.mechanism import Trace
     from receipts.judging.verdict import Comparison
 
+# "TP helped": the words for a degree. Which way it helped depends on what else divides the model.
+DEGREES = {
+    "parallelism.tensor": re.compile(r"\bTP\b|tensor[- ]parallel", re.IGNORECASE),
+    "parallelism.pipeline": re.compile(r"\bPP\b|pipeline[- ]parallel", re.IGNORECASE),
+    "parallelism.expert": re.compile(r"\bEP\b|expert[- ]parallel", re.IGNORECASE),
+    "parallelism.context": re.compile(r"\bCP\b|context[- ]parallel", re.IGNORECASE),
+}
 SLACK = 0.01  # a metric that moved by less did not move
 
 
@@ -43,6 +52,25 @@ def wrong_cause(case: ClaimCase) -> Iterator[Offense]:
         return
     yield from _axis(case)
     yield from _mechanism(case)
+    yield from _vague(case)
+
+
+def _vague(case: ClaimCase) -> Iterator[Offense]:
+    """A degree that is credited by its name alone, in a layout of several."""
+    claim = case.claim
+    if claim.mechanism_named is not None:
+        return
+    credited = {path for path, words in DEGREES.items() if path == claim.axis or words.search(claim.text)}
+    sides = [{path: launch.stated.get(path) for path in DEGREES} for launch in case.launches]
+    parts = {path for side in sides for path, degree in side.items() if isinstance(degree, int) and degree > 1}
+    if credited and claim.axis in (None, *DEGREES) and (others := sorted(parts - credited)):
+        yield Offense(
+            at="axis" if claim.axis else "text",
+            found=f"it credits {', '.join(sorted(credited))}, in a layout with {', '.join(others)} as well",
+            expected="the whole layout, or the way in which the degree helped",
+            do="name the layout of both sides in the text, or a mechanism: receipts claim --help",
+            level=W,
+        )
 
 
 def _axis(case: ClaimCase) -> Iterator[Offense]:
