@@ -12,8 +12,8 @@ parallelism grew without sequence parallelism; that the topology became feasible
 the study's, does not count. The mechanism is one that this axis can carry, and no observation contradicts it. Weight
 residency, sequence partition, compile shape and a feasible topology are all ways in which one change of the tensor
 degree can help, so each must also be seen: a lower peak, another division of the sequence, another program, a baseline
-that could not run. Until then the claim is open. As W: "TP helped", where the layout has pipeline or expert parts too and
-neither they nor a mechanism are named.
+that could not run. Until then the claim is open. As W: "TP helped", where the layout has pipeline or expert parts too
+and neither they nor a mechanism are named.
 """
 
 from __future__ import annotations
