@@ -51,6 +51,7 @@ KINDS: Final = frozenset(
 CODE: Final = frozenset((".py", ".pyi", ".sh", ".cpp", ".cu", ".cc", ".h", ".md"))
 STARTERS: Final = frozenset(("sitecustomize.py", "usercustomize.py", "receipts.toml"))
 LOADED: Final = (".py", ".pth", ".so", ".sh", ".pyc")
+LARGE: Final = 16 << 20  # bytes of a file that is hashed only where somebody added it
 MAX_NAMED: Final = 5
 PACKAGE: Final = Path(receipts.__file__).parent
 
@@ -134,17 +135,15 @@ class Sides:
 
     def refuse_other_measures(self) -> None:
         """Raises UsageError where a file that measures differs between the sides."""
-        config = self.base.top / "receipts.toml"
-        declared = read_config(config).judge if config.is_file() else ()
-        other = [path for path in self.changed if measures(path, declared)]
+        place = self.base.top / "receipts.toml"
+        config = read_config(place if place.is_file() else None)
+        rules = [os.path.relpath(folder, self.base.top) + os.sep for folder in config.validators]
+        other = [path for path in self.changed if measures(path, config.judge) or path.startswith(tuple(rules))]
         if other:
-            named = ", ".join(other[:MAX_NAMED]) + (
-                f" and {len(other) - MAX_NAMED} more" if len(other) > MAX_NAMED else ""
-            )
             raise UsageError(
-                f"{counted(len(other), 'file')} of what measures differ between the sides: {named}. Commit that by "
-                "itself, and judge against that commit; or name what measures in the receipts.toml of the base, as "
-                'judge = ["eval/**"]'
+                f"{counted(len(other), 'file')} of what measures differ between the sides: "
+                f"{', '.join(other[:MAX_NAMED])}. Commit that by itself, and judge against that commit; or name what "
+                'measures in the receipts.toml of the base, as judge = ["eval/**"]'
             )
 
     def refuse_moved(self) -> list[str]:
@@ -209,7 +208,11 @@ def sides(revision: str | None, other: Path | None) -> Iterator[Sides]:
             if not base.folder.is_dir():
                 raise UsageError(f"{revision} has no folder {below}")
         elif other is not None:
-            base = SideFolder(other.resolve(), ".", place / "base.index", objects)
+            root = _top(other)
+            if root in (None, top):
+                candidate = SideFolder(here, ".", place / "here.index", objects)
+                root = other.resolve()
+            base = SideFolder(root, os.path.relpath(other.resolve(), root), place / "base.index", objects)
         yield Sides(base, candidate)
     finally:
         if revision is not None and (place / "base").exists():
@@ -231,15 +234,19 @@ def _check_out(top: Path, revision: str, place: Path) -> None:
         raise UsageError(
             f"{revision} is no revision of {top}, no folder and no command in quotes; name one of these"
         ) from None
-    git("worktree", "add", "--quiet", "--detach", str(place), commit, folder=top)
+    # A hook of the work tree may write what it likes.
+    git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", str(place), commit, folder=top)
 
 
 def _ignored(top: Path) -> list[str]:
-    """What Git ignores in a work tree: environments, data, outputs."""
-    with suppress(UsageError):
+    """What Git ignores in a work tree, as environments, data and outputs, and large files that nobody added."""
+    try:
         listed = git("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory", folder=top)
-        return [name.rstrip("/") for name in listed.split("\0") if name]
-    return []
+        others = git("ls-files", "-z", "--others", "--exclude-standard", folder=top).split("\0")
+    except UsageError:
+        listed, others = "", [str(path.relative_to(top)) for path in top.rglob("*")]
+    large = [name for name in others if (top / name).is_file() and (top / name).stat().st_size > LARGE]
+    return [*(name.rstrip("/") for name in listed.split("\0") if name), *large]
 
 
 def _link(names: Sequence[str], top: Path, base: Path) -> None:

@@ -264,6 +264,21 @@ def test_the_sides_of_a_revision_share_what_git_ignores_and_differ_in_the_rest(
         both.refuse_other_measures()
     with pytest.raises(UsageError, match="nowhere is no revision"), sides("nowhere", None):
         pass
+    with sides(None, None) as both:
+        assert (both.changed, both.base) == ((), both.candidate)
+    with (tmp_path / "dump").open("wb") as stream:
+        stream.truncate(17 << 20)
+    (tmp_path / "eval.py").write_text("1")
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / "train.py").write_text("0")
+    monkeypatch.chdir(tmp_path / "older")
+    (tmp_path / "newer").mkdir()
+    with sides(None, tmp_path / "newer") as both:
+        assert (both.changed, both.base.folder) == (("train.py",), tmp_path / "newer")
+    monkeypatch.chdir(tmp_path)
+    with sides("HEAD", None) as both:
+        assert (both.base.folder / "dump").is_symlink()
+        assert "dump" not in both.changed
 
 
 @pytest.mark.slow
