@@ -38,7 +38,10 @@ WORK: Final = (
     "batch.sequence_length",
     "batch.global_batch",
 )
-AMOUNTS: Final = ("measurement.tokens_per_step", "model.parameters_total", "model.parameters_active")
+TOTAL: Final = "model.parameters_total"
+AMOUNTS: Final = ("measurement.tokens_per_step", TOTAL, "model.parameters_active")
+# How a model is named and built. Fused projections are other tensors of as many parameters.
+NAMES: Final = ("model.name", "model.spec", "model.sparse_attention")
 GRADIENT: Final = "measurement.gradient_norm.first"
 OF_ONE_SEED, OF_TWO, AGREED = math.log(1.1), math.log(1.5), 0.005  # as C126 has them
 MOST_LOST: Final = 1 / 3
@@ -272,7 +275,9 @@ def _unfit(
     if GRADES.index(verdict.grade) < GRADES.index("recorded"):
         return "again", "the numbers of some launch were typed or edited; launch it with: receipts judge"
     diff = verdict.difference
-    moved = [axis for axis in diff.axes if axis.startswith(WORK)]
+    totals = {item.stated.get(TOTAL) for item in (*base, *candidate)}
+    same = {*NAMES, *(("model.architecture",) if len(totals) == 1 and None not in totals else ())}
+    moved = [axis for axis in diff.axes if axis.startswith(WORK) and axis not in same]
     moved += [item.path for item in (*diff.work, *diff.derived) if item.path in AMOUNTS]
     if moved:
         return "discard", f"it computes something else: {', '.join(dict.fromkeys(moved))} changed"

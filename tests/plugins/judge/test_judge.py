@@ -53,6 +53,7 @@ def tried(
     campaign: str = "alone",
     rerun: str = "",
     change: Mapping[str, Any] | None = None,
+    base: Mapping[str, Any] | None = None,
     edit: Callable[[Tree], Tree | bytes] = lambda tree: tree,
 ) -> str:
     """Store the launches of a trial; its name."""
@@ -63,7 +64,7 @@ def tried(
         for at, side in enumerate(("base", "candidate")):
             tree = seconds(gain if side == "candidate" else 0.0)(shift + 2 * turn + at)
             own = {"run.session": f"judge/{name}", "run.tags": list(question.tags(side)), "run.label": f"{name} {side}"}
-            mine = {**CODE, **(change or {})} if side == "candidate" else {}
+            mine = {**CODE, **(change or {})} if side == "candidate" else {**(base or {})}
             other = edited(tree, {**own, **mine})
             shelf.submit(edit(other) if side == "candidate" else other)
     return name
@@ -298,6 +299,14 @@ def test_what_a_launch_leaves_behind_is_ended_and_nothing_else(monkeypatch: pyte
         verbs.end_left_behind(before)
         assert (verbs.children() - before, own.poll()) == (set(), None)
         own.kill()
+
+
+@pytest.mark.parametrize(("total", "word"), [(1_000_000, "keep"), (900_000, "discard")])
+def test_fused_tensors_of_as_many_parameters_are_the_same_work(shelf: Shelf, total: int, word: str) -> None:
+    own = {"model.architecture": 64 * "e", "model.parameters_total": 1_000_000}
+    fused = {"model.architecture": 64 * "f", "model.parameters_total": total}
+    said = answer(shelf, tried(shelf, 0.05, base=own, change=fused))
+    assert (said["answer"], "computes something else" in said["why"]) == (word, word == "discard"), said["why"]
 
 
 @pytest.mark.parametrize(("norm", "word"), [(1.02, "keep"), (1.2, "discard")])
