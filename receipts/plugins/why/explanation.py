@@ -47,6 +47,7 @@ class Explanation:
     sides: tuple[tuple[TracedLaunch, ...], tuple[TracedLaunch, ...]]
     nothing: str = ""
     anyway: bool = False
+    span: bool = False  # the table is of whole traces, which mark no step
 
     @property
     def status(self) -> Status:
@@ -56,7 +57,7 @@ class Explanation:
     @property
     def residual(self) -> Fraction | None:
         """What of the measured difference is not in the traces."""
-        if self.measured is None or self.table is None:
+        if self.measured is None or self.table is None or self.span:
             return None
         return self.measured[1] - self.measured[0] - self.table.change
 
@@ -123,7 +124,12 @@ def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = 
 
 
 def explain(
-    comparison: Comparison, store: Store | None, *, files: Sequence[Path] = (), anyway: bool = False
+    comparison: Comparison,
+    store: Store | None,
+    *,
+    files: Sequence[Path] = (),
+    anyway: bool = False,
+    span: bool = False,
 ) -> Explanation:
     """Explain the difference of a comparison's steps."""
     verdict = comparison.verdict
@@ -139,7 +145,7 @@ def explain(
     axes = verdict.counted
     a, b = (traced(store, side, files) for side in sides)
     receipts = {item.id: item for side in sides for item in side}
-    refusals = [*of_side("A", a, receipts), *of_side("B", b, receipts)]
+    refusals = [*of_side("A", a, receipts, span=span), *of_side("B", b, receipts, span=span)]
     if verdict.status == "rejected":
         offense = next((item for item in verdict.findings if item.level == "E" and item.waived is None), None)
         why = f"{offense.code} {offense.found}" if offense is not None else "see receipts compare"
@@ -147,9 +153,9 @@ def explain(
     table = None
     if a and b:
         refusals += of_pair(a, b, axes)
-        change = measured[1] - measured[0] if measured is not None else None
+        change = measured[1] - measured[0] if measured is not None and not span else None
         table = _table(a, b, change, axes)
-        if measured is not None and table is not None:
+        if measured is not None and table is not None and not span:
             refusals += of_residual(measured, (table.a, table.b), noise or Fraction(0))
     nothing = ""
     if kind == "equivalent":
@@ -171,6 +177,7 @@ def explain(
         (a, b),
         nothing,
         anyway,
+        span,
     )
 
 
@@ -210,6 +217,7 @@ def explanation_as_data(item: Explanation) -> dict[str, Any]:
         scale = math.lcm(*(value.denominator for line in table.lines for value in (line.a, line.b)))
         data["table"] = {
             "denominator": scale,
+            "of": "span" if item.span else "step",
             "ranks": list(table.ranks),
             "slowest": list(table.slowest),
             "launches": [len(side) for side in item.sides],

@@ -66,8 +66,8 @@ def _headline(item: Explanation) -> Cell:
 
 
 def _measured(item: Explanation) -> str:
-    if item.measured is None:
-        return "the step times are not measured"
+    if item.measured is None or item.span:
+        return say("whole_spans") if item.span else "the step times are not measured"
     a, b = item.measured
     word = "slower" if b > a else "faster"
     return f"B is {abs(float(b / a) - 1):.1%} {word}".replace("%", " %")
@@ -81,7 +81,8 @@ def _facts(item: Explanation) -> Iterator[tuple[str, Cell]]:
     if table is not None:
         steps = " + ".join(_steps(side, table) for side in item.sides)
         share = "" if not table.a else f", {float(table.b / table.a) - 1:+.1%}".replace("%", " %")
-        yield "traced", (f"{_ms(table.a)} → {_ms(table.b)} ms a step ({_signed(table.change)}{share}); {steps} steps",)
+        of, count = ("traced span", "") if item.span else ("step", f"; {steps} steps")
+        yield "traced", (f"{_ms(table.a)} → {_ms(table.b)} ms a {of} ({_signed(table.change)}{share}){count}",)
         yield "from", (_where(item, table),)
     yield "changed", (", ".join(item.axes) or "no axis",)
 
@@ -142,6 +143,8 @@ def _reading(line: Line) -> str:
 
 
 def _notes(item: Explanation, table: Difference) -> Iterator[str]:
+    if item.span:
+        yield say("span")
     if table.common is not None:
         yield say("common", ratio=table.common)
     for axis in table.still:
@@ -160,7 +163,7 @@ def _notes(item: Explanation, table: Difference) -> Iterator[str]:
         if count := asides.count(why):
             yield say(why, count=counted(count, "step"))
     for letter, side, at in zip("AB", item.sides, (0, 1), strict=True):
-        share, own = shares_of(side), item.measured[at] if item.measured is not None else Fraction(0)
+        share, own = shares_of(side), item.measured[at] if item.measured is not None and not item.span else Fraction(0)
         slower = say("slower", ratio=float((table.a, table.b)[at] / own)) if own > 0 else ""
         values = {"op": share["operator"], "name": share["name"], "other": share["other"]}
         yield say("classed", side=letter, slower=slower, **values).replace("%", " %")

@@ -29,7 +29,7 @@ def bars_of(item: Explanation, table: Difference) -> list[Bar]:
     parts = [(line.name, float(line.change), line.standing == "noise") for line in shown if line.change]
     if rest:
         parts.append((f"{len(rest)} more", float(sum(line.change for line in rest)), True))
-    begin, end = (float(value) for value in item.measured or (table.a, table.b))
+    begin, end = (float(value) for value in (not item.span and item.measured) or (table.a, table.b))
     if item.residual is not None:
         parts.append(("not in the traces", float(item.residual), True))
     bars: list[Bar] = [("A", 0.0, begin / 1e6, _WHOLE)]

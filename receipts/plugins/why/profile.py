@@ -19,7 +19,7 @@ import orjson
 from receipts.ingest.spans import Activities, SpanTrace
 from receipts.plugins.why import classes as kinds
 from receipts.plugins.why.classes import classes, host_kind, place_of
-from receipts.plugins.why.sweep import marks_of, partition, union, windows
+from receipts.plugins.why.sweep import Window, marks_of, partition, union, windows
 
 EXTRACT: Final = "time-profile-2"
 MAX_BYTES: Final = 16 << 10  # packed, of one file
@@ -58,7 +58,8 @@ class Profile:
     """One device of one file. ``told`` is the time that an operator, a name, or nothing classed, over kept steps.
 
     ``communicated`` is the time in which communication ran, alone or beside other work; ``marks`` how many steps were
-    marked. ``collectives`` are those of each step in their order: name, length, and the time that they own.
+    marked; without one, the only step is the whole span. ``collectives`` are those of each step in their order: name,
+    length, and the time that they own.
     """
 
     producer: str
@@ -107,7 +108,10 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     host = all(kind == ord("o") for kind in work.kind)
     names, own = trace.names.texts, classed_work(trace, work, host=host)
     rank = classes().rank
+    marks = len(marks_of(trace, device))
     tiles = windows(trace, work, host=host, device=device)[:MAX_STEPS]
+    if not marks and len(work):
+        tiles = [Window(0, min(work.begin), max(work.end), "")]  # no step: the whole span, which --span asks for
     times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
     classed: Counter[str] = Counter()
@@ -147,7 +151,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         trace.facts,
         trace.broken,
         trace.lost,
-        len(marks_of(trace, device)),
+        marks,
         tuple(shown),
         tuple(
             Step(tile.number, tile.end - tile.begin, tile.aside, launches[at], tuple(times[at][name] for name in shown))

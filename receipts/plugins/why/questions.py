@@ -50,6 +50,9 @@ def why(
     anyway: Annotated[
         bool, Param(FLAG, "Show the table of a difference that is refused, marked.", ("--anyway",))
     ] = False,
+    span: Annotated[
+        bool, Param(FLAG, "Lay whole traces that mark no step beside each other: a span, not a step.", ("--span",))
+    ] = False,
 ) -> Answer:
     """Show where the difference between two steps went: a table that adds up, or why there is none.
 
@@ -62,6 +65,7 @@ def why(
       receipts why @golden candidate.json --trace trace.json.gz
       receipts why 3f9c 81aa --svg why.svg
       receipts why 3f9c 81aa --anyway
+      receipts why 3f9c 81aa --span
 
     measured difference = the lines of the table, to the nanosecond + what is not in the traces. A line is consistent
     with an axis that changed, unexpected, or within noise: never more. More: docs/why.md. Exit codes: 0 explained, 1
@@ -75,7 +79,7 @@ def why(
     from receipts.publish.pictures.svg import svg_file
 
     compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
-    explanation = explain(compared, session.known, files=traces, anyway=anyway)
+    explanation = explain(compared, session.known, files=traces, anyway=anyway, span=span)
     data = explanation_as_data(explanation)
     rows = data["table"]["lines"] if data["table"] else []
 

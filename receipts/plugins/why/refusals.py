@@ -49,29 +49,36 @@ def refusal(name: str, sentence: str = "", /, **values: Any) -> Refusal:
     return Refusal(name.replace("_", "-"), say(sentence or name, **values), say(f"{name}_do", record=RECORD))
 
 
-def of_side(letter: str, launches: Sequence[TracedLaunch], receipts: Mapping[str, Parsed]) -> Iterator[Refusal]:
-    """What one side's traces cannot carry."""
+def of_side(
+    letter: str, launches: Sequence[TracedLaunch], receipts: Mapping[str, Parsed], *, span: bool = False
+) -> Iterator[Refusal]:
+    """What one side's traces cannot carry. With ``span`` a trace needs no marked steps."""
     if not launches:
         yield refusal("no_trace", side=letter)
     for launch in launches:
         where = f"{letter} ({launch.name})"
         for rank, profiles in launch.profiles.items():
-            yield from _of_profiles(f"{where} {rank}", profiles)
+            yield from _of_profiles(f"{where} {rank}", profiles, span=span)
             for profile in profiles:
                 yield from _of_another_launch(where, profile, receipts[launch.receipt])
 
 
-def _of_profiles(where: str, profiles: Sequence[Profile]) -> Iterator[Refusal]:
+def _of_profiles(where: str, profiles: Sequence[Profile], *, span: bool) -> Iterator[Refusal]:
     for profile in profiles:
         if profile.broken:
             yield refusal("broken", where=where, why=profile.broken)
         if profile.lost:
             yield refusal("too_large", where=where, count=profile.lost)
-    if not any(profile.marks for profile in profiles):
+    marks, kept = [profile.marks for profile in profiles], [step for profile in profiles for step in profile.kept]
+    if not any(marks) and not span:
         yield refusal("no_marks", where=where)
         return
-    kept = [step for profile in profiles for step in profile.kept]
-    if len(kept) < MIN_STEPS:
+    if any(marks) and span:
+        yield refusal("marks", where=where, marks=max(marks))
+    if max(marks) > MIN_STEPS and not any(profile.steps for profile in profiles):
+        yield refusal("few_steps", "unplaced", where=where, marks=max(marks))
+        return
+    if len(kept) < (1 if span else MIN_STEPS):
         count = sum(len(profile.steps) for profile in profiles) - len(kept)
         aside = say("aside", count=count) if count else ""
         yield refusal("few_steps", where=where, kept=len(kept), aside=aside, least=MIN_STEPS)

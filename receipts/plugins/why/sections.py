@@ -42,7 +42,7 @@ def of_receipt(store: Store | None, receipt: Parsed) -> Section | None:
 
     if store is None or not has_traces(receipt):
         return None
-    profiles = [profile for profile in profiles_of(store, receipt) if profile.kept]
+    profiles = [profile for profile in profiles_of(store, receipt) if profile.kept and profile.marks]
     sections = tuple(_section(profile) for profile in profiles)
     if len(sections) < 2:
         return sections[0] if sections else None

@@ -37,6 +37,7 @@ class SpanCollector:
         self._launches = tuple(array(kind) for kind in "qqi")  # correlation, begin, thread
         self._work: dict[str, tuple[Activities, array[int], array[int]]] = {}  # with correlation and External id
         self._held = 0
+        self._backwards = 0
         self._groups: set[int] = set()  # of how many ranks a collective was
 
     def _full(self) -> bool:
@@ -98,6 +99,7 @@ class SpanCollector:
             kind = "g"
         if (size := _whole(arguments.get("Group size"))) > 0 and len(self._groups) < 64:
             self._groups.add(size)
+        self._backwards += end < begin
         lane = stream if type(stream) is int and abs(stream) < 1 << 62 else 0
         activities.add(begin, end, lane, self.trace.names.number(name[:_MAX_NAME]), 0, _NONE, kind)
         correlations.append(_whole(arguments.get("correlation")))
@@ -107,6 +109,8 @@ class SpanCollector:
         """The plugin's extract; None where nothing was collected."""
         trace = self.trace
         trace.facts, trace.broken = facts | {"groups": sorted(self._groups)}, broken
+        if self._backwards and not broken:
+            trace.broken = f"{self._backwards} activities end before they begin"
         threads = self._by_thread()
         walk = _Walk(trace, self._operators)
         if self._work:

@@ -121,6 +121,14 @@ def pair(a: TracedLaunch | Profile, b: TracedLaunch | Profile, *axes: str) -> li
     return list(of_pair([left], [right], axes))
 
 
+def test_marked_steps_without_a_launch_in_them_are_said_to_lack_launches() -> None:
+    (refused,) = side(profile([], marks=6))
+    assert (refused.name, refused.what.partition(": ")[2]) == (
+        "few-steps",
+        "6 steps are marked, and the trace shows of no activity in which one it was launched",
+    )
+
+
 def test_rank_0_is_not_laid_beside_rank_1() -> None:
     refused = pair(launch("a", GOOD, rank="rank 0"), launch("b", GOOD, rank="rank 1"))
     assert [item.what for item in refused] == [
@@ -177,5 +185,5 @@ def test_what_is_not_in_the_traces_is_bounded_by_the_effect_or_the_noise() -> No
 
 def test_every_refusal_says_what_to_do() -> None:
     refusals = {name.removesuffix("_do") for name in SENTENCES if name.endswith("_do")}
-    assert len(refusals) == 18
+    assert len(refusals) == 19
     assert all(name in SENTENCES for name in refusals)

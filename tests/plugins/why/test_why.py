@@ -145,6 +145,23 @@ def test_traces_without_marks_or_with_too_few_steps_are_refused(shell: Shell, to
     assert "receipts record --why" in said.out
 
 
+def test_traces_that_mark_no_step_are_laid_side_by_side_as_spans(shell: Shell, told: Callable[..., None]) -> None:
+    told(marks=False)
+    assert "the trace marks no steps" in " ".join(why(shell).out.split())
+    said = why(shell, "--span")
+    assert (said.code, said.lines[0]) == (0, "EXPLAINED  whole traces, not steps: data wait +240.000 ms")
+    table = why(shell, "--span", "--json").json["table"]
+    assert (table["of"], table["residual_ns"]) == ("span", None)
+    assert sum(line["change"] for line in table["lines"]) == table["change"]
+
+
+def test_a_span_is_refused_of_traces_that_mark_their_steps(shell: Shell, told: Callable[..., None]) -> None:
+    told(launches=2)
+    said = why(shell, "--span")
+    assert said.code == 1
+    assert "the trace marks 6 steps, and --span compares whole traces" in " ".join(said.out.split())
+
+
 def test_a_rejected_comparison_is_not_explained(shell: Shell) -> None:
     trace = cpu_trace(shell.folder / "t.json", 10)
     ids = []

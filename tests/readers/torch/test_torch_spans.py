@@ -151,6 +151,14 @@ def test_a_cut_trace_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert kept[0].broken
 
 
+def test_activities_that_end_before_they_begin_are_a_broken_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = KinetoTrace()
+    trace.kernel("gemm", 0, 10, -4)
+    assert spans_of(trace, tmp_path, monkeypatch).broken == "1 activities end before they begin"
+
+
 def test_rows_come_in_order_whatever_the_order_of_the_column() -> None:
     rng = random.Random(1)
     column = [rng.randrange(-50, 1 << 40) for _ in range(5000)] + [7] * 9
