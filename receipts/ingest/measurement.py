@@ -197,9 +197,12 @@ def _tokens_per_step(draft: ReceiptDraft, steps: StepSeries) -> int | None:
         draft.tell("note", text, steps.where)
         return None
     if printed and batch is not None and batch not in printed:
-        what = f"{batch:,} is stated, and the step lines of {steps.where} print {printed.pop():,}"
-        draft.contradict("batch.global_batch", what, f"{batch:,}")
-        return None
+        ran = next(iter(printed))
+        what = f"{batch:,} is stated, and the step lines of {steps.where} print {ran:,}"
+        draft.contradict("batch.global_batch", what, f"{batch if draft.holder('batch.global_batch') else ran:,}")
+        if draft.holder("batch.global_batch"):
+            return None
+        draft.put("batch.global_batch", ran, steps.where, SOURCE, "of the step lines")
     for size in printed:
         draft.fill("batch.global_batch", size, steps.where, SOURCE)
     return _fill_tokens(draft, steps.where)

@@ -42,6 +42,7 @@ _HOSTS: Final = {
 # A record's date is right before it.
 _NEAR: Final = 200
 _MAX_REMARKED: Final = 10
+_MANY: Final = 10  # records that all skip: no loss scale takes so long to find its place
 _MAX_KEPT: Final = 300_000
 
 
@@ -59,6 +60,7 @@ class Megatron(RecordReader, table="megatron"):
         super().__init__()
         # Steps that updated nothing.
         self._skipped: set[int] = set()
+        self._samples: tuple[int, float] | None = None
         self._dump = Dump()
         self._block = NestedDump()
         self._times = bridge.StepTimes()
@@ -145,6 +147,9 @@ class Megatron(RecordReader, table="megatron"):
             for step, before, count in zip(steps, befores, skipped, strict=False):
                 if count >= max(1, step - before):
                     self._skipped.add(step)
+        consumed = figures.pop("consumed", None)
+        if consumed is not None and "global_batch" in figures:
+            figures["global_batch"] = self._consumed(steps, consumed, figures["global_batch"])
         self._begin(steps)
         if _RATE not in figures or min(figures[_RATE]) <= 0:
             figures[_RATE] = self._times.of_rows(self.reading, rows, times)
@@ -153,6 +158,17 @@ class Megatron(RecordReader, table="megatron"):
             self.reading.not_steady.update(dict.fromkeys(steps, "profile"))
         self._last = steps[-1]
         self.put(rows)
+
+    def _consumed(self, steps: list[int], consumed: list[float], printed: list[float]) -> list[float]:
+        """The batch of each iteration by the samples that a run has consumed, where that is another one than printed."""
+        ran, last = [], self._samples
+        for step, samples, batch in zip(steps, consumed, printed, strict=True):
+            before = last if last is not None and step > last[0] else (0, 0.0) if step == 1 else (step, samples)
+            each = (samples - before[1]) / max(1, step - before[0])
+            ran.append(each if each >= 1 and each == int(each) else batch)
+            last = (step, samples)
+        self._samples = last
+        return ran
 
     def _look(self, rows: RecordRows) -> None:
         """What the words of a record show of the program that printed it."""
@@ -192,6 +208,9 @@ class Megatron(RecordReader, table="megatron"):
         if not (reading.steps or reading.memory or stated or self._divergence.checked):
             return None
         reading.records = max(1, len(reading.steps) + reading.steps.restarts)
+        if self._samples and len(numbers := reading.steps.numbers()) > 1 and numbers[0] > 1:
+            # What a log's first record began with is printed nowhere: it ran as the next one.
+            reading.steps.add(numbers[0], {"global_batch": reading.steps.get(numbers[1], "global_batch")})
         reading.source = self._dialect()
         if self.taken or len(self._times):
             reading.see("framework", _HOSTS[reading.source], "backend")
@@ -199,8 +218,8 @@ class Megatron(RecordReader, table="megatron"):
         interval = self._dump.values.get("log_interval", ("", 0))[0]
         self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
-        if len(self._skipped) < len(reading.steps):
-            # Where every record skips, none is an ordinary step.
+        if len(self._skipped) < len(reading.steps) or len(self._skipped) >= _MANY:
+            # Of a few records that all skip, as a loss scale finds its place, nothing is known.
             reading.not_steady |= dict.fromkeys(sorted(self._skipped), "skipped")
         return reading
 
