@@ -160,7 +160,7 @@ class Megatron(RecordReader, table="megatron"):
         self.put(rows)
 
     def _consumed(self, steps: list[int], consumed: list[float], printed: list[float]) -> list[float]:
-        """The batch of each iteration by the samples that a run has consumed, where that is another one than printed."""
+        """The batch of each iteration: what the samples that a run has consumed make, else what is printed."""
         ran, last = [], self._samples
         for step, samples, batch in zip(steps, consumed, printed, strict=True):
             before = last if last is not None and step > last[0] else (0, 0.0) if step == 1 else (step, samples)
