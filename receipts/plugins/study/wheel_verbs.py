@@ -53,7 +53,7 @@ def bisect_wheels(
     Examples:
       receipts bisect-wheels good.txt bad.txt -- ./bench.sh
       receipts bisect-wheels @golden 81aa --executor docker --image ghcr.io/lab/train:41 -- ./bench.sh
-      receipts bisect-wheels good.txt bad.txt --executor pyxis --image lab/train:41 --print -- ./bench.sh
+      receipts bisect-wheels good.txt bad.txt --executor pyxis --image lab:41 --print -- ./bench.sh
       receipts bisect-wheels good.txt bad.txt --print --was bad -- ./bench.sh
 
     Wheels that move together (torch and triton; jax, jaxlib and libtpu) are one; builders, linters and notebooks are
