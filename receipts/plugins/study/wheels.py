@@ -193,9 +193,9 @@ class WheelWalk:
         """In an environment of its own over that of ``python``, which is removed again: wheels are large."""
         place = (self.folder / self.name(number)).absolute()
         try:
-            made = subprocess.run([python, "-c", _OVERLAY, str(place)], check=False, capture_output=True, text=True)
-            if made.returncode:
-                why = made.stderr.strip().splitlines()[-1:] or [f"it ended with {made.returncode}"]
+            built = subprocess.run([python, "-c", _OVERLAY, str(place)], check=False, capture_output=True, text=True)
+            if built.returncode:
+                why = built.stderr.strip().splitlines()[-1:] or [f"it ended with {built.returncode}"]
                 raise UsageError(f"{python}: no environment can be made over it ({why[0]}); name another with --python")
             path = os.pathsep.join((str(place / "bin"), os.environ.get("PATH", "")))
             environment = {**os.environ, "PATH": path, "VIRTUAL_ENV": str(place)}
