@@ -152,7 +152,12 @@ def flush(session: Session, again: bool) -> Answer:
         progress.at(len(done))
         if not session.as_json:
             progress.clear()
-            _print_flushed(item)
+            from receipts.publish.verdict import outcome
+
+            if item.outcome.error is not None:
+                output.refuse(item.outcome.error)
+            elif item.outcome.submitted is not None:
+                output.show(outcome(item.outcome))
     refused, torn = spool.waiting(target, refused=True), spool.damaged(target)
     data = {"flushed": [_flushed_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
     where = spool.place(target) / spool.REFUSED
@@ -172,15 +177,6 @@ def _elsewhere() -> Answer:
         counts = ", ".join(f"{number} for {store}" for store, number in others.items())
         raise UsageError(f"documents wait for another store ({counts}); name it with --store, with user and password")
     return Answer({"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
-
-
-def _print_flushed(item: Flushed) -> None:
-    from receipts.publish.verdict import outcome
-
-    if item.outcome.error is not None:
-        output.refuse(item.outcome.error)
-    elif item.outcome.submitted is not None:
-        output.show(outcome(item.outcome))
 
 
 def _flushed_data(item: Flushed) -> dict[str, object]:

@@ -69,7 +69,9 @@ def given(
         files = list(unique.values())
         if unpack:
             files = [file for item in files for file in _unpacked(item, Path(folder), remarks)]
-        yield _told_apart(files), remarks
+        # The same files; those of one name are called by as many of their folders as tell them apart.
+        names = Counter(item.name for item in files)
+        yield [item if names[item.name] == 1 else InputFile(item.path, _longer(item, files)) for item in files], remarks
 
 
 def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[InputFile]:
@@ -80,12 +82,6 @@ def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[Inp
     place = Path(tempfile.mkdtemp(dir=folder))
     for member in sorted(members(item.path, item.name, place, remarks), key=lambda member: member.name):
         yield InputFile(member.path, f"{item.name}/{member.name.removeprefix('./')}")
-
-
-def _told_apart(files: list[InputFile]) -> list[InputFile]:
-    """The same files; those of one name are called by as many of their folders as tell them apart."""
-    names = Counter(item.name for item in files)
-    return [item if names[item.name] == 1 else InputFile(item.path, _longer(item, files)) for item in files]
 
 
 def _longer(item: InputFile, files: list[InputFile]) -> str:

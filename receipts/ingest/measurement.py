@@ -75,20 +75,16 @@ def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSerie
         count = f"{len(own) if isinstance(own, list) else own:,}"
         text = f"{steps.where} prints {len(steps.numbers):,} steps; the {count} of {draft.base.name} stand"
         draft.tell("note", text, steps.where)
-        _opposed(draft, steps, own)
+        # Note where the steps of a file are not those of the receipt, by the median of their times.
+        printed = [value for value in steps.known("step_seconds") if value > 0]
+        if isinstance(own, list) and printed:
+            theirs, ours = median(printed), median(own)
+            if abs(theirs - ours) > _SAME_STEPS * max(theirs, ours):
+                draft.contradict(_DURATIONS, f"{steps.where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
         for leaf, state in (("loss", state_losses), ("gradient_norm", state_norms)):
             if draft.get(f"measurement.{leaf}") is None:
                 state(draft, steps)
     return steps
-
-
-def _opposed(draft: ReceiptDraft, steps: StepSeries, own: object) -> None:
-    """Note where the steps of a file are not those of the receipt, by the median of their times."""
-    printed = [value for value in steps.known("step_seconds") if value > 0]
-    if isinstance(own, list) and printed:
-        theirs, ours = median(printed), median(own)
-        if abs(theirs - ours) > _SAME_STEPS * max(theirs, ours):
-            draft.contradict(_DURATIONS, f"{steps.where} has a median of {theirs:.4g} s", f"{ours:.4g} s stands")
 
 
 def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries) -> None:
@@ -101,7 +97,18 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
             _keep(draft, steps, durations)
         elif not part:
             _keep_rates(draft, steps)
-            _average(draft, steps)
+            # Averages as averages: how many steps, their mean time, and rates whose mean is over time.
+            every = max(steps.stride, steps.interval or 1)
+            total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
+            if steps.interval != 0:
+                draft.put("measurement.steps", total, steps.where, SOURCE)
+            rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
+            rows = rows or list(range(len(steps.numbers)))
+            statistic = "mean" if steps.averaged or steps.stride == 1 else "median"
+            if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
+                value = fmean(seconds) if statistic == "mean" else median(seconds)
+                _stated(draft, steps, "step_seconds", value, seconds, statistic)
+            _rates(draft, steps, rows, _RATES, statistic)
     _flops(draft, files, tokens)
     if steps.skews:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
@@ -321,21 +328,6 @@ def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
 
 def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
-
-
-def _average(draft: ReceiptDraft, steps: StepSeries) -> None:
-    """Averages as averages: how many steps, their mean time, and rates whose mean is over time."""
-    every = max(steps.stride, steps.interval or 1)
-    total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
-    if steps.interval != 0:
-        draft.put("measurement.steps", total, steps.where, SOURCE)
-    rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
-    rows = rows or list(range(len(steps.numbers)))
-    statistic = "mean" if steps.averaged or steps.stride == 1 else "median"
-    if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
-        value = fmean(seconds) if statistic == "mean" else median(seconds)
-        _stated(draft, steps, "step_seconds", value, seconds, statistic)
-    _rates(draft, steps, rows, _RATES, statistic)
 
 
 def _covered(numbers: Sequence[int], every: int) -> int:

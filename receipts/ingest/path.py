@@ -170,7 +170,10 @@ def state_intent(
     """
     own = next((item for item in lanes if item.name == draft.get("run.lane")), lane)
     follows = {axis for item in own.couplings for axis in item.then} if own is not None else set[str]()
-    _intended_attention(draft)
+    # A backend that is left to the framework: any that the lane permits was asked for.
+    claim = draft.leaves.get("features.attention_backend")
+    if claim is not None and parts(claim.value) <= ANYTHING:
+        _put_intended(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
     if "path.gemm" in follows:
         _intended_gemm(draft)
     if "path.sharding" in follows:
@@ -206,13 +209,6 @@ def intend_framework(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None
     if len(configured) == 1:
         ((name, where),) = configured.items()
         _put_intended(draft, "path.intended.framework", name, "its own configuration", where)
-
-
-def _intended_attention(draft: ReceiptDraft) -> None:
-    """A backend that is left to the framework: any that the lane permits was asked for."""
-    claim = draft.leaves.get("features.attention_backend")
-    if claim is not None and parts(claim.value) <= ANYTHING:
-        _put_intended(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
 
 
 def _intended_gemm(draft: ReceiptDraft) -> None:

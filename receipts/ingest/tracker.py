@@ -149,17 +149,14 @@ class NamedMetrics:
         if self.dialect.framework == "maxtext":
             not_steady(reading, Events(first={0} & set(reading.steps)))
         else:
-            self._first_step()
-
-    def _first_step(self) -> None:
-        """The first record of a launch holds its compiling, where its time shows it."""
-        timed = [
-            (step, seconds)
-            for step in self.reading.steps.numbers()
-            if (seconds := self.reading.steps.get(step, "step_seconds")) is not None
-        ]
-        if len(timed) > 2 and timed[0][1] > SLOW * median(seconds for _, seconds in timed):
-            self.reading.not_steady[timed[0][0]] = "compile"
+            # The first record of a launch holds its compiling, where its time shows it.
+            timed = [
+                (step, seconds)
+                for step in self.reading.steps.numbers()
+                if (seconds := self.reading.steps.get(step, "step_seconds")) is not None
+            ]
+            if len(timed) > 2 and timed[0][1] > SLOW * median(seconds for _, seconds in timed):
+                self.reading.not_steady[timed[0][0]] = "compile"
 
     def _some(self, names: set[str]) -> str:
         shown = ", ".join(sorted(names)[:_SHOWN])

@@ -149,7 +149,14 @@ def one(parsed: Parsed, lane: Lane, phase: str | None, wanted: Metric | None) ->
     shown = {"metric": metric, "phase": drawn.name if drawn is not None else None, "lineage": lineage or None}
     data = {"id": parsed.id, "name": parsed.name, **shown, **account_json(whole)}
     if drawn is None:
-        return ChipMap(None, _nothing(parsed, whole, phase, metric), data, known=False)
+        # What is not there, and what is.
+        where = f" in phase {phase}" if phase else ""
+        known = [(item.name, name) for item in whole.phases for name in METRICS if item.ranking(name) is not None]
+        stated = "; ".join(f"--phase {at} --metric {name}" for at, name in known)
+        record = "record bytes_used, bytes_limit and peak_bytes on every chip (see: receipts rules R401)"
+        lead = (words.aggregate(whole), f"stated: {stated}" if stated else record)
+        headline = f"{parsed.name}: no chip states its {TITLES[metric]}{where}"
+        return ChipMap(None, Page(parsed.name, (headline,), lead=tuple(filter(None, lead))), data, known=False)
     heat = _heat(parsed, whole, drawn, metric, lane)
     sentences = [words.brief(item) for item in whole.phases if item is not drawn]
     sentences += [words.aggregate(whole), f"lineage {lineage}" if lineage else ""]
@@ -232,14 +239,3 @@ def _page(heat: Heat, answer: str, sentences: Sequence[str]) -> Page:
     shown = Section("map", heat.title, sentences=(heat.about, heat.layout.note), figures=(figure,))
     rest = Section("phases", "", tuple(filter(None, sentences)))
     return Page(heat.title, (answer,), sections=sections_of(shown, rest))
-
-
-def _nothing(parsed: Parsed, whole: Account, phase: str | None, metric: Metric) -> Page:
-    """What is not there, and what is."""
-    where = f" in phase {phase}" if phase else ""
-    known = [(item.name, name) for item in whole.phases for name in METRICS if item.ranking(name) is not None]
-    stated = "; ".join(f"--phase {at} --metric {name}" for at, name in known)
-    record = "record bytes_used, bytes_limit and peak_bytes on every chip (see: receipts rules R401)"
-    lead = (words.aggregate(whole), f"stated: {stated}" if stated else record)
-    headline = f"{parsed.name}: no chip states its {TITLES[metric]}{where}"
-    return Page(parsed.name, (headline,), lead=tuple(filter(None, lead)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from receipts.publish.page import Cell, Code, Entry, Link, Mark, Page, Part, Section, Table
+from receipts.publish.page import Cell, Code, Link, Mark, Page, Part, Section, Table
 from receipts.publish.terminal import column_header
 from receipts.publish.text import cell as escaped
 
@@ -60,7 +60,10 @@ class _Markdown:
             yield from (f"<details><summary>{escaped(table.caption)}</summary>", "", *self._table(table), "</details>")
             yield ""
         for entry in section.entries:
-            yield self._entry(entry)
+            anchor = f'<a id="{entry.anchor}"></a>' if self.document else ""
+            facts = "; ".join(f"{escaped(name)} {self._cell(cell)}".strip() for name, cell in entry.facts)
+            line = f" {self._cell(entry.line)}" if entry.line else ""
+            yield f"- {anchor}**{self._cell(entry.title)}**{line}{f': {facts}' if facts else ''}"
         yield ""
         for inner in section.sections:
             yield from self._section(inner, level + 1)
@@ -78,12 +81,6 @@ class _Markdown:
         yield ""
         for sentence in table.after:
             yield from (escaped(sentence), "")
-
-    def _entry(self, entry: Entry) -> str:
-        anchor = f'<a id="{entry.anchor}"></a>' if self.document else ""
-        facts = "; ".join(f"{escaped(name)} {self._cell(cell)}".strip() for name, cell in entry.facts)
-        line = f" {self._cell(entry.line)}" if entry.line else ""
-        return f"- {anchor}**{self._cell(entry.title)}**{line}{f': {facts}' if facts else ''}"
 
     def _cell(self, cell: Cell) -> str:
         return "".join(map(self._part, cell))

@@ -24,7 +24,6 @@ from receipts.publish.page import (
     Cell,
     Page,
     Section,
-    Table,
     lines_of,
     marked,
     named_rows,
@@ -73,7 +72,20 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
         sentences.append(say("tightest", few=FEW_ROWS, n=len(shown)))
         shown = sorted(shown, key=_by_headroom)[:FEW_ROWS]
     after = (say("every_chip", source=parsed.source),) if several else ()
-    table = _table(shown, after)
+    header = (
+        "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
+        " | #step ^4"
+    )
+    rows = (
+        (
+            str(item.chip),
+            item.phase,
+            *map(gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
+            f"{item.step:,}" if item.step is not None else "~",
+        )
+        for item in shown
+    )
+    table = table_of("Memory by chip", header, rows, after)
     fold = say("memory_fold", n=len(chips)) if folded else ""
     return Section("memory", say("memory"), tuple(sentences), tables=(table,) if shown else (), fold=fold)
 
@@ -92,23 +104,6 @@ def _sentences(whole: Account, *, several: bool) -> Iterator[str]:
 
 def _by_headroom(item: Chip) -> tuple[float, int, int]:
     return (item.left if item.left is not None else 1.0), -(item.peak or item.used or 0), item.chip
-
-
-def _table(chips: Sequence[Chip], after: tuple[str, ...]) -> Table:
-    header = (
-        "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
-        " | #step ^4"
-    )
-    rows = (
-        (
-            str(item.chip),
-            item.phase,
-            *map(gib, (item.used, item.limit, item.peak, item.pool, item.headroom)),
-            f"{item.step:,}" if item.step is not None else "~",
-        )
-        for item in chips
-    )
-    return table_of("Memory by chip", header, rows, after)
 
 
 class Origins:

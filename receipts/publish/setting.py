@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from receipts.axes.lineage import ran_on
 from receipts.axes.shape import substrate_of
@@ -26,8 +26,32 @@ def setting(parsed: Parsed, lane: Lane) -> Iterator[str]:
     rank = owned(parsed.stated)
     if rank:
         yield say("owned", parts=rank)
-    yield from _bubble(parsed.stated, lane)
-    yield from _routing(parsed)
+    # The share of a step that pipeline stages wait, of the schedules that its formula is for.
+    stated = parsed.stated
+    stages, schedule = stated.get(PIPELINE) or 1, str(stated.get("parallelism.schedule") or "1f1b")
+    micro, whole = stated.get("batch.micro_batch"), stated.get("batch.global_batch")
+    counts = {stated["batch.accumulation"]} if stated.get("batch.accumulation") else set()
+    if not counts and micro and whole:
+        counts = {whole // (micro * ways) for ways in batch_ways(stated, lane) if whole % (micro * ways) == 0}
+    plain = re.fullmatch(r"(?:non.)?interleaved|(?:(?:non.)?interleaved.?)?1f1b|gpipe", schedule, re.IGNORECASE)
+    if stages > 1 and len(counts) == 1 and plain:
+        (count,), virtual = counts, stated.get("parallelism.virtual_pipeline") or 1
+        share = ARITHMETIC["pipeline-bubble"].value(stages=stages, micro_batches=count, virtual=virtual)
+        yield say("bubble", share=share, stages=stages, micro_batches=count)
+    # What the router did: how unevenly it loaded experts, and what it dropped.
+    ratio, dropped, padded = (
+        parsed.stated.get(f"measurement.routing.{name}")
+        for name in ("load_ratio", "dropped_share", "padded_to_capacity")
+    )
+    parts = []
+    if ratio is not None:
+        parts.append(say("load", ratio=ratio))
+    if dropped is not None:
+        parts.append(say("dropped", share=dropped))
+    if padded is not None:
+        parts.append(say("padded") if padded else say("unpadded"))
+    if parts:
+        yield say("routing", parts=", ".join(parts))
     lineage = ran_on(parsed, lane)
     if lineage is not None:
         yield say("lineage", lineage=lineage)
@@ -47,34 +71,3 @@ def how_measured(parsed: Parsed) -> Iterator[str]:
     parts = [f"{names.get(path, path)} {value}" for path, value in measured(parsed.stated).items()]
     if parts:
         yield say("how", parts=", ".join(parts))
-
-
-def _bubble(stated: Mapping[str, Any], lane: Lane) -> Iterator[str]:
-    """The share of a step that pipeline stages wait, of the schedules that its formula is for."""
-    stages, schedule = stated.get(PIPELINE) or 1, str(stated.get("parallelism.schedule") or "1f1b")
-    micro, whole = stated.get("batch.micro_batch"), stated.get("batch.global_batch")
-    counts = {stated["batch.accumulation"]} if stated.get("batch.accumulation") else set()
-    if not counts and micro and whole:
-        counts = {whole // (micro * ways) for ways in batch_ways(stated, lane) if whole % (micro * ways) == 0}
-    plain = re.fullmatch(r"(?:non.)?interleaved|(?:(?:non.)?interleaved.?)?1f1b|gpipe", schedule, re.IGNORECASE)
-    if stages > 1 and len(counts) == 1 and plain:
-        (count,), virtual = counts, stated.get("parallelism.virtual_pipeline") or 1
-        share = ARITHMETIC["pipeline-bubble"].value(stages=stages, micro_batches=count, virtual=virtual)
-        yield say("bubble", share=share, stages=stages, micro_batches=count)
-
-
-def _routing(parsed: Parsed) -> Iterator[str]:
-    """What the router did: how unevenly it loaded experts, and what it dropped."""
-    ratio, dropped, padded = (
-        parsed.stated.get(f"measurement.routing.{name}")
-        for name in ("load_ratio", "dropped_share", "padded_to_capacity")
-    )
-    parts = []
-    if ratio is not None:
-        parts.append(say("load", ratio=ratio))
-    if dropped is not None:
-        parts.append(say("dropped", share=dropped))
-    if padded is not None:
-        parts.append(say("padded") if padded else say("unpadded"))
-    if parts:
-        yield say("routing", parts=", ".join(parts))

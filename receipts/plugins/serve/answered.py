@@ -49,17 +49,13 @@ class Shown:
         if any(name not in given for name in self.fields[: self.needed]):
             lead = ("Name a run by its label, the start of its id, or @pin.",)
             return View(Page(self.title, lead=lead), "question", values)
-        answer = asked_of(question, replace(call, request=_asking(call, given)))
+        # The request without the fields that were left empty.
+        scope = {**call.request.scope, "query_string": str(QueryParams(given)).encode()}
+        answer = asked_of(question, replace(call, request=Request(scope)))
         page = answer.page()
         return View(
             page if page.headline or page.title != "Answer" else replace(page, title=self.title), "question", values
         )
-
-
-def _asking(call: Call, given: dict[str, str]) -> Request:
-    """The request without the fields that were left empty."""
-    scope = {**call.request.scope, "query_string": str(QueryParams(given)).encode()}
-    return Request(scope)
 
 
 def lines(call: Call) -> View:

@@ -260,7 +260,11 @@ class Server:
         database = self.opened.database
         actor = Actor("token", token.name) if token is not None else None
         opened = Opened(Database(database.engine, database.address, actor))
-        return Store(opened, self.rulebook, self._floors())
+        # Noise floors of the present state of the store, which requests share: reading one takes 0.2 s.
+        now = store_state(self.opened.database)
+        if self._floors_of[0] != now:
+            self._floors_of = (now, {})
+        return Store(opened, self.rulebook, self._floors_of[1])
 
     def cached(self, name: str, make: Callable[[], T]) -> T:
         """What follows from the whole store, made again by another thread where the store has changed.
@@ -272,13 +276,6 @@ class Server:
     def shared(self, question: Hashable, make: Callable[[], T]) -> T:
         """The answer to a costly question for everybody who asks it of this state of the store."""
         return self._shared.get((question, store_state(self.opened.database)), make)
-
-    def _floors(self) -> Floors:
-        """Noise floors of the present state of the store, which requests share: reading one takes 0.2 s."""
-        now = store_state(self.opened.database)
-        if self._floors_of[0] != now:
-            self._floors_of = (now, {})
-        return self._floors_of[1]
 
     def facets(self, conditions: tuple[Condition, ...] = (), words: tuple[str, ...] = ()) -> FacetTable:
         """How many receipts meet conditions, by lane, status and outcome."""

@@ -108,10 +108,7 @@ class Writer:
             item.future.set_result(outcome)
         if self._stored is not None:
             self._stored(outcomes)
-        self._seal(store, sum(outcome.submitted is not None and outcome.submitted.new for outcome in outcomes))
-
-    def _seal(self, store: Store, new: int) -> None:
-        self._unsealed += new
+        self._unsealed += sum(outcome.submitted is not None and outcome.submitted.new for outcome in outcomes)
         if self._unsealed >= SEALED:
             self._unsealed = 0
             with suppress(StoreError):  # the next receipts are sealed with these

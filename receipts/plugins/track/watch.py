@@ -145,7 +145,11 @@ def _closing(item: Incident, reason: str) -> IncidentEvent:
 
 def as_data(seen: History, item: LineChange) -> dict[str, Any]:
     """A change as JSON."""
-    before, after = _levels(seen, item)
+    # The geometric means before and after a change.
+    at = item.change.at if item.kind != "drift" else (item.change.start + item.change.stop) // 2
+    sides = (seen.points[item.change.start : at], seen.points[at : item.change.stop])
+    means = [math.exp(math.fsum(math.log(point.value) for point in side) / len(side)) for side in sides]
+    before, after = means[0], means[1]
     return {
         "lane": seen.lane,
         "change": item.kind,
@@ -163,14 +167,6 @@ def as_data(seen: History, item: LineChange) -> dict[str, Any]:
         "name": item.first.name,
         "launches": [item.change.at - item.change.start, item.change.stop - item.change.at],
     }
-
-
-def _levels(seen: History, item: LineChange) -> tuple[float, float]:
-    """The geometric means before and after a change."""
-    at = item.change.at if item.kind != "drift" else (item.change.start + item.change.stop) // 2
-    sides = (seen.points[item.change.start : at], seen.points[at : item.change.stop])
-    means = [math.exp(math.fsum(math.log(point.value) for point in side) / len(side)) for side in sides]
-    return means[0], means[1]
 
 
 def _same(seen: History, item: LineChange, other: Incident) -> bool:

@@ -39,7 +39,21 @@ def fetched(place: str, digest: str, beside: Path) -> bytes:
     Raises NotFound, Unreachable, and UsageError for a place that is none.
     """
     if place.startswith("oci://"):
-        return _of_registry(place, digest)
+        match = _OCI.fullmatch(place)
+        if match is None:
+            raise UsageError(f"{place}: write oci://HOST/NAME:TAG or oci://HOST/NAME@sha256:…")
+        host = match["host"]
+        base = f"{'http' if _bare(host) in LOCAL else 'https'}://{host}/v2/{match['name']}"
+        registry = _Registry(host, place)
+        reference = match["digest"] or match["tag"] or "latest"
+        raw = registry.get(f"{base}/manifests/{quote(reference, safe=':')}", {"Accept": MANIFEST}, MAX_MANIFEST)
+        try:
+            layers = [str(item["digest"]) for item in json.loads(raw)["layers"]]
+        except (ValueError, LookupError, TypeError):
+            raise NotFound(f"{place}: the registry has no OCI manifest there; push with oras 1.1 or newer") from None
+        if digest not in layers:
+            raise NotFound(f"{place}: it has no layer {digest}; it has {', '.join(layers[:5]) or 'none'}")
+        return registry.get(f"{base}/blobs/{digest}", {}, MAX_BUNDLE)
     if "://" in place:
         try:
             return _get(place, {}, place)
@@ -51,24 +65,6 @@ def fetched(place: str, digest: str, beside: Path) -> bytes:
             return read_bounded(stream, MAX_BUNDLE)
     except OSError as error:
         raise NotFound(f"{path}: the bundle cannot be read ({error.strerror or error})") from None
-
-
-def _of_registry(place: str, digest: str) -> bytes:
-    match = _OCI.fullmatch(place)
-    if match is None:
-        raise UsageError(f"{place}: write oci://HOST/NAME:TAG or oci://HOST/NAME@sha256:…")
-    host = match["host"]
-    base = f"{'http' if _bare(host) in LOCAL else 'https'}://{host}/v2/{match['name']}"
-    registry = _Registry(host, place)
-    reference = match["digest"] or match["tag"] or "latest"
-    raw = registry.get(f"{base}/manifests/{quote(reference, safe=':')}", {"Accept": MANIFEST}, MAX_MANIFEST)
-    try:
-        layers = [str(item["digest"]) for item in json.loads(raw)["layers"]]
-    except (ValueError, LookupError, TypeError):
-        raise NotFound(f"{place}: the registry has no OCI manifest there; push with oras 1.1 or newer") from None
-    if digest not in layers:
-        raise NotFound(f"{place}: it has no layer {digest}; it has {', '.join(layers[:5]) or 'none'}")
-    return registry.get(f"{base}/blobs/{digest}", {}, MAX_BUNDLE)
 
 
 class _Registry:

@@ -78,24 +78,20 @@ def _paint(effects: Sequence[ForestRow], canvas: Canvas) -> None:
     lines = [(plot.at(tick, 0.0)[0], top + _LINE - 6.0, top + _LINE + 6.0) for tick in ticks for top in tops]
     canvas.uprights(lines, colour=LINE, width=0.8)
     for top, item in zip(tops, effects, strict=True):
-        _row(canvas, plot, item, top)
+        y = top + _LINE
+        mark = MARKS[0] if item.settled else MARKS[5]
+        low, middle, high = (plot.at(_percent(value), 0.0)[0] for value in (item.low, item.ratio, item.high))
+        band = [plot.at(_percent(1.0 + sign * item.delta), 0.0)[0] for sign in (-1, 1)]
+        canvas.boxes([(band[0], y - 6.0, band[1] - band[0], 12.0)], fill=LINE, alpha=0.45)
+        canvas.label(4.0, top + _NAME, cut(item.name, WIDTH - _AMOUNT - 8.0, SMALL), size=SMALL, bold=True)
+        canvas.label(WIDTH - 4.0, top + _NAME, _amount(item), ha="right", size=SMALL, colour=INK)
+        feet = [((x, y - 4.0), (x, y + 4.0)) for x in (low, high)]
+        canvas.segments([((low, y), (high, y)), *feet], colour=mark.light, width=1.6)
+        canvas.marks([(middle, y)], mark, hollow=not item.settled, size=7.0)
     zero = plot.at(0.0, 0.0)[0]
     canvas.uprights([(zero, top + _LINE - 7.0, top + _LINE + 7.0) for top in tops], colour=FAINT, width=1.4)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
     below(canvas, plot, [(tick, tick_label(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
-
-
-def _row(canvas: Canvas, plot: Panel, item: ForestRow, top: float) -> None:
-    y = top + _LINE
-    mark = MARKS[0] if item.settled else MARKS[5]
-    low, middle, high = (plot.at(_percent(value), 0.0)[0] for value in (item.low, item.ratio, item.high))
-    band = [plot.at(_percent(1.0 + sign * item.delta), 0.0)[0] for sign in (-1, 1)]
-    canvas.boxes([(band[0], y - 6.0, band[1] - band[0], 12.0)], fill=LINE, alpha=0.45)
-    canvas.label(4.0, top + _NAME, cut(item.name, WIDTH - _AMOUNT - 8.0, SMALL), size=SMALL, bold=True)
-    canvas.label(WIDTH - 4.0, top + _NAME, _amount(item), ha="right", size=SMALL, colour=INK)
-    feet = [((x, y - 4.0), (x, y + 4.0)) for x in (low, high)]
-    canvas.segments([((low, y), (high, y)), *feet], colour=mark.light, width=1.6)
-    canvas.marks([(middle, y)], mark, hollow=not item.settled, size=7.0)
 
 
 NAME = 60

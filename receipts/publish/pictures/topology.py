@@ -72,12 +72,16 @@ def layout(
     """
     named = range(min(count or 0, MOST_NAMED)) if all(chip < (count or 0) for chip in chips) else ()
     ordered = sorted({*chips, *named})
-    shape = _shape(physical)
+    text = (physical or "").strip()
+    shape = tuple(int(part) for part in re.findall(r"\d+", text)) if _SHAPE.fullmatch(text) else ()
     if len(ordered) == 1:
         return _rows(ordered, 1, "row", "one chip")
     whole = ordered == list(range(len(ordered)))
     if whole and len(shape) > 1 and prod(shape) == len(ordered):
-        return _torus(ordered, shape) if _is_torus(accelerator) else _nested(ordered, shape, hosts)
+        known = find_accelerator(accelerator)
+        return (
+            _torus(ordered, shape) if known is not None and "torus" in known.fabric else _nested(ordered, shape, hosts)
+        )
     if hosts and len(ordered) % hosts == 0:
         note = f"a row a host: {hosts} × {len(ordered) // hosts} chips" if hosts > 1 else "one host"
         return _rows(ordered, len(ordered) // hosts, "host", note)
@@ -85,16 +89,6 @@ def layout(
     if len(shape) > 1:
         note = f"the shape {physical} does not hold these {len(ordered)} chips: rows in the order of their ordinals"
     return _rows(ordered, min(len(ordered), _ROW if len(ordered) <= 64 else 2 * _ROW), "row", note)
-
-
-def _shape(physical: str | None) -> tuple[int, ...]:
-    text = (physical or "").strip()
-    return tuple(int(part) for part in re.findall(r"\d+", text)) if _SHAPE.fullmatch(text) else ()
-
-
-def _is_torus(accelerator: str | None) -> bool:
-    known = find_accelerator(accelerator)
-    return known is not None and "torus" in known.fabric
 
 
 def _torus(ordered: Sequence[int], shape: Sequence[int]) -> ChipLayout:

@@ -33,23 +33,19 @@ def picture(rows: Sequence[LaunchSteps], *, name: str, title: str, measure: str 
         return None
     ordered = sorted(rows, key=lambda item: item.side)
     height = _TOP + _ROW * len(ordered) + _BETWEEN + BELOW
+    size, unit = _unit(ordered)
+    parts = []
+    for side in ("A", "B"):
+        medians = ", ".join(f"{item.median / size:.4g}" for item in ordered if item.side == side)
+        parts.append(f"{side}: medians {medians} {unit}")
     return svg.inline_svg(
-        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, alt=_alt_of(ordered)
+        partial(_paint, ordered, measure), name=name, width=WIDTH, height=height, title=title, alt="; ".join(parts)
     )
 
 
 def _unit(rows: Sequence[LaunchSteps]) -> tuple[float, str]:
     least = min(item.median for item in rows)
     return next((unit for unit in _UNITS if least >= unit[0]), _UNITS[-1])
-
-
-def _alt_of(rows: Sequence[LaunchSteps]) -> str:
-    size, unit = _unit(rows)
-    parts = []
-    for side in ("A", "B"):
-        medians = ", ".join(f"{item.median / size:.4g}" for item in rows if item.side == side)
-        parts.append(f"{side}: medians {medians} {unit}")
-    return "; ".join(parts)
 
 
 def _paint(rows: Sequence[LaunchSteps], measure: str, canvas: Canvas) -> None:
@@ -68,23 +64,19 @@ def _paint(rows: Sequence[LaunchSteps], measure: str, canvas: Canvas) -> None:
         seen = 1 if first else seen + 1
         y = _TOP + (index + 0.5) * _ROW + (_BETWEEN if item.side == "B" else 0.0)
         canvas.label(4.0, y, f"{item.side} {seen}", size=SMALL, bold=True)
-        _row(canvas, plot, item, size, y)
+        mark = MARKS[0] if item.side == "A" else MARKS[1]
+        values = [value / size for value in item.quantiles]
+        inside = [value for value in values if plot.x.low <= value <= plot.x.high]
+        places = [plot.at(value, 0.0)[0] for value in values]
+        canvas.line([(places[1], y), (places[-2], y)], colour=mark.light, width=1.2)
+        box = (places[5], y - 5.0, places[15] - places[5], 10.0)
+        canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash=() if item.steady else DOTTED)
+        canvas.uprights([(plot.at(value, 0.0)[0], y - 3.0, y + 3.0) for value in inside], colour=mark.light)
+        canvas.marks([(places[10], y)], mark, size=6.5)
+        counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
+        canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
     below(canvas, plot, [(value, tick_label(value)) for value in marks], f"{measure}, {unit}")
-
-
-def _row(canvas: Canvas, plot: Panel, item: LaunchSteps, size: float, y: float) -> None:
-    mark = MARKS[0] if item.side == "A" else MARKS[1]
-    values = [value / size for value in item.quantiles]
-    inside = [value for value in values if plot.x.low <= value <= plot.x.high]
-    places = [plot.at(value, 0.0)[0] for value in values]
-    canvas.line([(places[1], y), (places[-2], y)], colour=mark.light, width=1.2)
-    box = (places[5], y - 5.0, places[15] - places[5], 10.0)
-    canvas.boxes([box], fill=mark.light, edge=mark.light, alpha=0.3, dash=() if item.steady else DOTTED)
-    canvas.uprights([(plot.at(value, 0.0)[0], y - 3.0, y + 3.0) for value in inside], colour=mark.light)
-    canvas.marks([(places[10], y)], mark, size=6.5)
-    counts = f"{item.kept:,} of {item.steps:,}" + ("" if item.steady else " ?")
-    canvas.label(plot.right + 8.0, y, counts, size=SMALL, colour=FAINT if item.steady else INK)
 
 
 def step_figures(anchor: str, compared: Sequence[ComparedSteps]) -> tuple[Figure, ...]:

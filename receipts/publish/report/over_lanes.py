@@ -110,8 +110,26 @@ def _paint(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float, canva
     x, panel = Scale(0.0, float(len(weeks))), None
     for index, item in enumerate(lanes):
         top = index * row + _HEAD
-        _head(canvas, item, top - 8.0)
-        panel = Panel(6.0, top, _WIDTH - 6.0 - _RIGHT, row - _HEAD - 8.0, x, _scale(item))
+        # The lane, what is drawn of it, and who leads it.
+        y = top - 8.0
+        lane = cut(plain(item.lane), 150.0)
+        canvas.label(6.0, y, lane, bold=True)
+        left = 14.0 + svg.extent(lane) * 1.1
+        proven = item.leader.standing == "proven"
+        who = plain(item.leader.receipt.name, 60)
+        how = counted(item.leader.launches or 0, "launch", "launches") if proven else _STANDINGS[item.leader.standing]
+        sign = "✓" if proven else "?"
+        text = cut(f"{sign} {who}, {how}", 250.0, SMALL)
+        canvas.label(_WIDTH - 4.0, y, text, ha="right", size=SMALL, colour=YES if proven else _OPEN.light)
+        room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
+        if room > 40.0:
+            canvas.label(left, y, cut(plain(item.shape), room, SMALL), size=SMALL, colour=FAINT)
+        values = [one.rate for one in item.marks] + [one.rate for one in item.taken]
+        values += [end for one in item.taken for end in (one.low, one.high) if end is not None]
+        values += [item.leader.tokens_per_second_per_chip or max(values)]
+        low, high = min(values), max(values)
+        edge = (high - low) * 0.12 or high * 0.05
+        panel = Panel(6.0, top, _WIDTH - 6.0 - _RIGHT, row - _HEAD - 8.0, x, Scale(low - edge, high + edge))
         starts = [(panel.at(at, 0.0)[0], panel.top, panel.bottom) for at in range(len(weeks) + 1)]
         canvas.uprights(starts, colour=LINE, width=0.6)
         places = _places(item, weeks)
@@ -126,31 +144,6 @@ def _paint(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float, canva
 
 def _since(moment: datetime, mark: LaunchMark) -> bool:
     return mark.ran >= moment
-
-
-def _scale(item: LaneCourse) -> Scale:
-    values = [one.rate for one in item.marks] + [one.rate for one in item.taken]
-    values += [end for one in item.taken for end in (one.low, one.high) if end is not None]
-    values += [item.leader.tokens_per_second_per_chip or max(values)]
-    low, high = min(values), max(values)
-    edge = (high - low) * 0.12 or high * 0.05
-    return Scale(low - edge, high + edge)
-
-
-def _head(canvas: Canvas, item: LaneCourse, y: float) -> None:
-    """The lane, what is drawn of it, and who leads it."""
-    lane = cut(plain(item.lane), 150.0)
-    canvas.label(6.0, y, lane, bold=True)
-    left = 14.0 + svg.extent(lane) * 1.1
-    proven = item.leader.standing == "proven"
-    who = plain(item.leader.receipt.name, 60)
-    how = counted(item.leader.launches or 0, "launch", "launches") if proven else _STANDINGS[item.leader.standing]
-    sign = "✓" if proven else "?"
-    text = cut(f"{sign} {who}, {how}", 250.0, SMALL)
-    canvas.label(_WIDTH - 4.0, y, text, ha="right", size=SMALL, colour=YES if proven else _OPEN.light)
-    room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
-    if room > 40.0:
-        canvas.label(left, y, cut(plain(item.shape), room, SMALL), size=SMALL, colour=FAINT)
 
 
 def _frontier(canvas: Canvas, panel: Panel, item: LaneCourse, places: Sequence[float | None]) -> None:

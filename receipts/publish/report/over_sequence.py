@@ -144,7 +144,15 @@ def _tokens(length: int) -> str:
 
 def figure(anchor: str, lane: LaneWeek, reached: Ceilings) -> Figure | None:
     """The picture of a lane; None where there is too little to draw: what is in its tables says it all."""
-    grades = _grades(reached)
+    # Ceilings by their whole shape, the best grade of each.
+    order: tuple[Grade, ...] = ("peak", "repeated", "validated")
+    grades: dict[tuple[object, ...], Grade] = {
+        (str(group.key), group.chips, *item.size): grade
+        for grade in order
+        for group in reached.reached.frontiers
+        for item in group.ceilings
+        if item.grade == grade
+    }
     every = (*lane.frontier, *lane.stated)
     points = [_point(item, item.series(every), grades) for item in every]
     drawn = [item for item in points if item is not None]
@@ -182,18 +190,6 @@ def _caption(title: str, left: int, shown: Sequence[SequencePoint]) -> Cell:
 
 
 _Shape = tuple[object, ...]
-
-
-def _grades(reached: Ceilings) -> Mapping[_Shape, Grade]:
-    """Ceilings by their whole shape, the best grade of each."""
-    order: tuple[Grade, ...] = ("peak", "repeated", "validated")
-    return {
-        (str(group.key), group.chips, *item.size): grade
-        for grade in order
-        for group in reached.reached.frontiers
-        for item in group.ceilings
-        if item.grade == grade
-    }
 
 
 def _point(item: BestResult, name: str, grades: Mapping[_Shape, Grade]) -> SequencePoint | None:

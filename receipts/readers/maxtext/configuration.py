@@ -94,7 +94,19 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     leaves.put("model.name", None if name == "default" else name, "model_name")
     axes = mesh(config, shape)
     _layout(leaves, config, axes, devices)
-    _batch(leaves, config, axes, devices)
+    accumulation = config.count("gradient_accumulation_steps") or 1
+    per_device = config.amount("per_device_batch_size")
+    micro = per_device
+    if per_device is not None and devices is not None and prod(axes.values()) == devices:
+        micro = per_device * prod(size for axis, size in axes.items() if axis in _SPLITS_REPLICA)
+    if micro is not None and micro >= 1 and micro == int(micro):
+        leaves.put("batch.micro_batch", int(micro), "per_device_batch_size")
+    total = config.count("global_batch_size_to_train_on")
+    if total is None and per_device is not None and devices is not None:
+        product = per_device * devices * accumulation
+        total = int(product) if product >= 1 and product == int(product) else None
+    names = "global_batch_size_to_train_on", "per_device_batch_size"
+    leaves.put("batch.global_batch", total, config.name(*names) or names[1])
     _experts(leaves, config)
     _numerics(leaves, config)
     _path(leaves, config)
@@ -138,22 +150,6 @@ def _layout(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: i
     leaves.put("parallelism.sequence", axes.get("tensor_sequence", 1) > 1 or None, "mesh_axes")
     meshed = config.has("mesh_axes") or config.has("ici_fsdp_parallelism")
     leaves.put("parallelism.strategy", "spmd" if meshed else None, "mesh_axes")
-
-
-def _batch(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
-    accumulation = config.count("gradient_accumulation_steps") or 1
-    per_device = config.amount("per_device_batch_size")
-    micro = per_device
-    if per_device is not None and devices is not None and prod(axes.values()) == devices:
-        micro = per_device * prod(size for axis, size in axes.items() if axis in _SPLITS_REPLICA)
-    if micro is not None and micro >= 1 and micro == int(micro):
-        leaves.put("batch.micro_batch", int(micro), "per_device_batch_size")
-    total = config.count("global_batch_size_to_train_on")
-    if total is None and per_device is not None and devices is not None:
-        product = per_device * devices * accumulation
-        total = int(product) if product >= 1 and product == int(product) else None
-    names = "global_batch_size_to_train_on", "per_device_batch_size"
-    leaves.put("batch.global_batch", total, config.name(*names) or names[1])
 
 
 def _experts(leaves: Leaves, config: Parameters) -> None:

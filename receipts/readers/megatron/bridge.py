@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import repeat
 from typing import Final
 
@@ -74,7 +74,13 @@ class StepTimes:
         beside = stated if first else [*self._times, *stated]
         alone = not self._records and len(self._times) <= (not first) and len(stated) == len(rows)
         if alone and all(abs(row[0][1] - time[0]) <= _ROUNDING for row, time in zip(rows, beside, strict=False)):
-            return self._beside(stated, beside)
+            # TFLOP/s where each record's step time is known to be its own; `stated` are the new ones.
+            room = max(0, MAX_STEPS - len(self.seconds))
+            self.seconds.extend(time for time, _ in stated[:room])
+            self.rates.extend(rate for _, rate in stated[:room])
+            self._times.clear()
+            self._times.extend(beside[len(stated) :])
+            return [rate if rate > 0 else ABSENT for _, rate in beside[: len(stated)]]
         durations: dict[int, float] = {}
         for (step, seconds), time in rows:
             waiting = self.note(*time) if time is not None and first else None
@@ -86,15 +92,6 @@ class StepTimes:
             if waiting is not None and time is not None and time[1] > 0:
                 self._late(reading, durations, waiting, time[1])
         return list(durations.values())
-
-    def _beside(self, stated: Sequence[tuple[float, float]], beside: Sequence[tuple[float, float]]) -> list[float]:
-        """TFLOP/s where each record's step time is known to be its own; ``stated`` are the new ones."""
-        room = max(0, MAX_STEPS - len(self.seconds))
-        self.seconds.extend(time for time, _ in stated[:room])
-        self.rates.extend(rate for _, rate in stated[:room])
-        self._times.clear()
-        self._times.extend(beside[len(stated) :])
-        return [rate if rate > 0 else ABSENT for _, rate in beside[: len(stated)]]
 
     def _late(self, reading: Reading, times: dict[int, float], step: int, rate: float) -> None:
         if step in times:

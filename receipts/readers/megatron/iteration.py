@@ -157,15 +157,11 @@ def _figures(cells: dict[str, str]) -> dict[str, int]:
     """The cells that a receipt keeps, in bytes, by the fields of `MemoryRow`."""
     figures: dict[str, int] = {}
     for label, value in cells.items():
-        name, size = _name(label), _size(label, value)
+        amount = float(value) * BYTES.get(label.rpartition("-")[2], MIB)
+        name, size = _name(label), round(amount) if amount < 1e18 else None
         if name and size is not None:
             figures[name] = size
     return figures
-
-
-def _size(label: str, value: str) -> int | None:
-    amount = float(value) * BYTES.get(label.rpartition("-")[2], MIB)
-    return round(amount) if amount < 1e18 else None
 
 
 def _name(label: str) -> str:

@@ -116,13 +116,7 @@ class Launch:
                 reading.state("hardware.hosts", hosts, f"max_nodes: {hosts}", self._line)
             if each and "hardware.chips" not in reading.stated:
                 reading.state("hardware.chips", hosts * each, f"nproc_per_node: {each}, max_nodes: {hosts}", self._line)
-        self._parameters(reading)
-        batches = {value for value in reading.steps.column("global_batch") if value is not None}
-        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
-            reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")
-
-    def _parameters(self, reading: Reading) -> None:
-        """One shard is the model only where nothing divides it; the theoretical report rounds the total."""
+        # One shard is the model only where nothing divides it; the theoretical report rounds the total.
         degrees = [reading.stated.get(f"parallelism.{name}") for name in ("tensor", "pipeline")]
         experts = [reading.stated.get(path) for path in ("parallelism.expert", "model.experts")]
         undivided = all(leaf is not None and leaf.value == 1 for leaf in degrees)
@@ -133,3 +127,6 @@ class Launch:
         for path, (billions, text, line) in self._rounded.items():
             if path not in reading.stated:
                 reading.state(path, round(billions * 1e9), f"{text} billion", line)
+        batches = {value for value in reading.steps.column("global_batch") if value is not None}
+        if len(batches) == 1 and "batch.global_batch" not in reading.stated and 0 < (size := batches.pop()) < 1e12:
+            reading.state("batch.global_batch", int(size), f"global batch size: {int(size)}")

@@ -124,7 +124,8 @@ class Blocks:
         seen = self._by_clock(name, work)
         if seen is not None:
             return _nearest(seen, work)
-        counts = self._counts(name)
+        marks = [mark.total for block in self.blocks for marks in block for mark in marks if mark.name == name]
+        counts = marks + [item.mark.total for item in self.times if item.mark.name == name]
         samples = {count * (work.batch or 0) for count in counts}
         # Evaluations that count samples, each at the end of a block, say that blocks count steps.
         steps = name == "epoch" and self.evaluated and self.evaluated <= samples
@@ -137,10 +138,6 @@ class Blocks:
             return printed or clocked
         enough = len(printed.steps) >= min(FEWEST, len(clocked.steps))
         return printed if enough and sum(printed.steps) * NEAR >= sum(clocked.steps) else clocked
-
-    def _counts(self, name: str) -> list[int]:
-        marks = [mark.total for block in self.blocks for marks in block for mark in marks if mark.name == name]
-        return marks + [item.mark.total for item in self.times if item.mark.name == name]
 
     def _by_clock(self, name: str, work: Work) -> float | None:
         """Counts a step, as printed times or rates make it of the clock, within a block."""

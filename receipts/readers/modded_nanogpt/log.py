@@ -187,7 +187,18 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         for step in reading.steps.numbers():
             if step < self._reset:
                 reading.not_steady.setdefault(step, "warmup")
-        self._dispatched()
+        # Steps right behind a synchronisation whose time no device can have: the host had not yet been held up.
+        steps = self.reading.steps
+        for first in self._synced:
+            later = [steps.get(at, "step_seconds") for at in range(first + _AHEAD, first + _AHEAD + _WINDOW)]
+            known = [seconds for seconds in later if seconds is not None]
+            if len(known) < _AHEAD:
+                continue
+            usual = median(known)
+            for at in range(first, first + _AHEAD):
+                seconds = steps.get(at, "step_seconds")
+                if seconds is not None and seconds < 0.85 * usual:
+                    self.reading.not_steady.setdefault(at, "impossible")
         if self._memory is not None:
             reading.memory.append(self._memory)
         if self._gpus:
@@ -232,20 +243,6 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         )
         if length and tokens and tokens % length == 0:
             self.reading.state("batch.global_batch", tokens // length, f"train_batch_tokens:{tokens} of {length}", line)
-
-    def _dispatched(self) -> None:
-        """Steps right behind a synchronisation whose time no device can have: the host had not yet been held up."""
-        steps = self.reading.steps
-        for first in self._synced:
-            later = [steps.get(at, "step_seconds") for at in range(first + _AHEAD, first + _AHEAD + _WINDOW)]
-            known = [seconds for seconds in later if seconds is not None]
-            if len(known) < _AHEAD:
-                continue
-            usual = median(known)
-            for at in range(first, first + _AHEAD):
-                seconds = steps.get(at, "step_seconds")
-                if seconds is not None and seconds < 0.85 * usual:
-                    self.reading.not_steady.setdefault(at, "impossible")
 
 
 READERS = (

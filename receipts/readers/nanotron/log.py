@@ -55,7 +55,18 @@ class NanotronConfig:
         """Take one line; True while a dataclass goes on below."""
         text = _PREFIX.sub("", text)
         if self._yaml or _SECTION.match(text):
-            return self._section(text, line)
+            # A line of the configuration file: a section, or one of the settings that stand deeper below it.
+            match = _SETTING.match(text)
+            if match is not None and len(match[1]) > self._margin:
+                self._setting(match[2], match[3], match[0].strip(), line)
+            if (section := _SECTION.match(text)) is not None:
+                self._margin = len(section[1])
+            self.inside += 1
+            deeper = len(text) - len(text.lstrip(" ")) > self._margin
+            self._yaml = self.inside < _MAX_BLOCK and (deeper or section is not None)
+            if not self._yaml:
+                self.leave()
+            return self._yaml
         if self.inside or any(name in text for name in _BLOCKS):
             return self._block(text, line)
         if "[Start training]" in text:
@@ -68,20 +79,6 @@ class NanotronConfig:
         """End the dataclass that is being printed."""
         self.inside = self._depth = 0
         self._yaml = False
-
-    def _section(self, text: str, line: int) -> bool:
-        """A line of the configuration file: a section, or one of the settings that stand deeper below it."""
-        match = _SETTING.match(text)
-        if match is not None and len(match[1]) > self._margin:
-            self._setting(match[2], match[3], match[0].strip(), line)
-        if (section := _SECTION.match(text)) is not None:
-            self._margin = len(section[1])
-        self.inside += 1
-        deeper = len(text) - len(text.lstrip(" ")) > self._margin
-        self._yaml = self.inside < _MAX_BLOCK and (deeper or section is not None)
-        if not self._yaml:
-            self.leave()
-        return self._yaml
 
     def _block(self, text: str, line: int) -> bool:
         """Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines."""

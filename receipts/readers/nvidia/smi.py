@@ -129,18 +129,15 @@ class Monitor:
             return self._miss()
         self._misses = 0
         self._take(int(index), values, number)
-        self._throttle(reasons)
-        return True
-
-    def _throttle(self, cells: dict[str, str]) -> None:
-        """Take a row's throttle reasons; what it does not show (``[N/A]``) is no statement that there was none."""
-        looked = {name for name, cell in cells.items() if cell in ("Active", "Not Active")}
-        throttled = {name for name in looked - _IDLE if cells[name] == "Active"}
-        if _MASK.fullmatch(mask := cells.get("active", "")):
+        # Take a row's throttle reasons; what it does not show (`[N/A]`) is no statement that there was none.
+        looked = {name for name, cell in reasons.items() if cell in ("Active", "Not Active")}
+        throttled = {name for name in looked - _IDLE if reasons[name] == "Active"}
+        if _MASK.fullmatch(mask := reasons.get("active", "")):
             looked |= _ALL_REASONS
             throttled |= {name for bit, name in _REASONS.items() if int(mask, 16) & bit}
         self._throttled |= throttled
         self._looked_at = frozenset(looked) if self._looked_at is None else self._looked_at & looked
+        return True
 
     def health(self) -> dict[str, float | list[str]]:
         """Median clock and power over all samples, the highest temperature, throttles, and the spread of clocks."""

@@ -40,7 +40,12 @@ _TOLD: Final = (
 
 def state_config(reading: Reading, text: str, line: int, *, cut: bool) -> None:
     """State the versions in a printed config; of one that is cut its whole entries count."""
-    entries = _entries(text, cut=cut)
+    # The entries as text; of a dict that is cut, without the last one, which may be half of one.
+    value = literal(text)
+    pairs = [(name, str(entry)) for name, entry in value.items()] if isinstance(value, dict) else []
+    entries = {name: match[1] if (match := _REPR.fullmatch(entry)) else entry for name, entry in pairs}
+    if cut and entries:
+        entries.popitem()
     if "attn_mask_type" not in entries and "qkv_dtype" not in entries and "transformer_engine_version" not in entries:
         return
     reading.records += 1
@@ -57,16 +62,6 @@ def state_config(reading: Reading, text: str, line: int, *, cut: bool) -> None:
         reading.see("compute_dtype", "fp8", "intent", line)
     if cut:
         reading.remark("broken", "the printed config is cut; its whole entries were read", line)
-
-
-def _entries(text: str, *, cut: bool) -> dict[str, str]:
-    """The entries as text; of a dict that is cut, without the last one, which may be half of one."""
-    value = literal(text)
-    pairs = [(name, str(entry)) for name, entry in value.items()] if isinstance(value, dict) else []
-    named = {name: match[1] if (match := _REPR.fullmatch(entry)) else entry for name, entry in pairs}
-    if cut and named:
-        named.popitem()
-    return named
 
 
 FUSED, FLASH, UNFUSED = "FusedAttention", "FlashAttention", "UnfusedDotProductAttention"

@@ -199,7 +199,15 @@ def notes(text: str) -> list[str]:
 def _failure(text: str, match: re.Match[str], stop: int) -> AllocationFailure | None:
     message = text[match.start() : min(stop, match.start() + 8000)]
     values = {name: _first(message, wordings) for name, wordings in _FIGURES.items()}
-    figures = _figures(message, values)
+    reserved, allocated = values.pop("reserved"), values["allocated"]
+    if values["unallocated"] is None and reserved is not None and allocated is not None:
+        values["unallocated"] = max(0, reserved - allocated)
+    others = (binary_size(process[1]) for process in _PROCESS.finditer(message))
+    figures = OomFigures(
+        **values,
+        processes=tuple(item for item in others if item is not None),
+        endless=_ENDLESS.search(message) is not None,
+    )
     if values["requested"] is None and not figures.endless and not _EXCEPTION.match(text[: match.start()][-160:]):
         return None
     chip = _CHIP.search(message)
@@ -214,18 +222,6 @@ def _failure(text: str, match: re.Match[str], stop: int) -> AllocationFailure | 
         message=message[:MAX_TEXT].rstrip(),
         chip=int(match["device"] or (chip[1] if chip else -1)) if match["device"] or chip else None,
         fatal=_WENT_ON.search(text[max(0, match.start() - 200) : match.start()] + message[:3000]) is None,
-    )
-
-
-def _figures(message: str, values: dict[str, int | None]) -> OomFigures:
-    reserved, allocated = values.pop("reserved"), values["allocated"]
-    if values["unallocated"] is None and reserved is not None and allocated is not None:
-        values["unallocated"] = max(0, reserved - allocated)
-    others = (binary_size(process[1]) for process in _PROCESS.finditer(message))
-    return OomFigures(
-        **values,
-        processes=tuple(item for item in others if item is not None),
-        endless=_ENDLESS.search(message) is not None,
     )
 
 

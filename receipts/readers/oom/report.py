@@ -262,7 +262,11 @@ class OomReader(LineReader):
             kept[-1] = replace(last, requested_bytes=failure.requested_bytes)
             return
         # Of the records of one failure, some name its chip.
-        chips = self._known.get(key := _identity(failure), {})
+        # What makes two records one failure: an exception is printed when it is raised, chained and reported. One that
+        # the run survived may be raised at last.
+        figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
+        words = failure.message if not any(item is not None for item in figures) else ""
+        chips = self._known.get(key := (failure.class_, failure.rank, failure.fatal, *figures, words), {})
         if failure.chip in chips or (failure.chip is None and chips):
             return
         if None in chips:
@@ -310,16 +314,6 @@ def _within(block: _Block, begins: re.Match[str], middle: re.Match[str] | None, 
     if middle is not None and middle.start() < begins.start():
         return True
     return len(block.lines) <= OPENING_LINES and not cuda.starts(body) and not read(block.lines)[0]
-
-
-def _identity(failure: AllocationFailure) -> tuple[object, ...]:
-    """What makes two records one failure: an exception is printed when it is raised, chained and reported.
-
-    One that the run survived may be raised at last.
-    """
-    figures = (failure.requested_bytes, failure.used_bytes, failure.free_bytes, failure.limit_bytes)
-    words = failure.message if not any(item is not None for item in figures) else ""
-    return (failure.class_, failure.rank, failure.fatal, *figures, words)
 
 
 def _same_pool(last: AllocationFailure, new: AllocationFailure) -> bool:

@@ -141,7 +141,9 @@ class Torchtitan(RecordReader, table="torchtitan"):
         version = reading.stated.get("wheels.torchtitan")
         reading.version = version.value if version else None
         if reading.steps.interval is None:
-            reading.steps.interval = _interval(reading.steps.numbers())
+            # The spacing of logged steps, the first aside: torchtitan logs step 1 and then every so many.
+            gaps = {after - before for before, after in pairwise(reading.steps.numbers()[1:])}
+            reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
         return reading
 
     def _tokens(self) -> float | None:
@@ -206,12 +208,6 @@ class Torchtitan(RecordReader, table="torchtitan"):
     def _document(self) -> None:
         self._asked = True
         self._stated += self._config.document(self._block.take(), self._block.line)
-
-
-def _interval(numbers: list[int]) -> int | None:
-    """The spacing of logged steps, the first aside: torchtitan logs step 1 and then every so many."""
-    gaps = {after - before for before, after in pairwise(numbers[1:])}
-    return gaps.pop() if len(gaps) == 1 else None
 
 
 READERS = (Torchtitan,)

@@ -256,7 +256,14 @@ class PtXlaDebug(LineReader):
             return
         self.reading.records += 1
         if block.kind == "Post Compilation":
-            self._post(block)
+            # The compiler's sizes; the largest program's stand, which is the step's.
+            compile_ = self.reading.compile
+            total = sum(block.sizes.get(name, 0.0) for name in SIZES)
+            if total > self._largest:
+                self._largest = total
+                for name, leaf in SIZES.items():
+                    if name in block.sizes:
+                        setattr(compile_, leaf, round(block.sizes[name] * (1 << 30)))
             return
         self._blocks[block.kind] += 1
         if block.kind != "Unexpected Execution" and block.hash and len(self._hashes) < MAX_HASHES:
@@ -288,16 +295,6 @@ class PtXlaDebug(LineReader):
             after = max(before, self._steps - 1)
             why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
             self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
-
-    def _post(self, block: DebugBlock) -> None:
-        """The compiler's sizes; the largest program's stand, which is the step's."""
-        compile_ = self.reading.compile
-        total = sum(block.sizes.get(name, 0.0) for name in SIZES)
-        if total > self._largest:
-            self._largest = total
-            for name, leaf in SIZES.items():
-                if name in block.sizes:
-                    setattr(compile_, leaf, round(block.sizes[name] * (1 << 30)))
 
     def _analyser(self, text: str, number: int) -> None:
         rest = text.split("pt-xla-profiler:", 1)[1].strip()

@@ -276,7 +276,13 @@ class TpuInfoReader(LineReader):
             self._table = self._table and (not text.strip() or text.strip()[0] in "┏┡└├━╇+|")
             return self._table
         if _PATH.fullmatch(cells[0]):
-            self._chip(cells, number)
+            if len(self._paths) < MAX_DEVICES:
+                self._paths.add(cells[0])
+            self._first = self._first or number
+            self.reading.records += 1
+            named = _TYPE.fullmatch(cells[1]) if len(cells) > 1 else None
+            if named is not None and "hardware.accelerator" not in self.reading.stated:
+                self.reading.state("hardware.accelerator", named["name"], cells[1], number)
         elif len(cells) > 1 and _HBM_COLUMN.match(cells[1]):
             self._table = True
         elif self._table:
@@ -296,15 +302,6 @@ class TpuInfoReader(LineReader):
         if self._empty and not self._rows:
             self.reading.memory_unavailable = "tpu-info found no runtime to ask"
         return super().finish()
-
-    def _chip(self, cells: list[str], number: int) -> None:
-        if len(self._paths) < MAX_DEVICES:
-            self._paths.add(cells[0])
-        self._first = self._first or number
-        self.reading.records += 1
-        named = _TYPE.fullmatch(cells[1]) if len(cells) > 1 else None
-        if named is not None and "hardware.accelerator" not in self.reading.stated:
-            self.reading.state("hardware.accelerator", named["name"], cells[1], number)
 
     def _usage(self, cells: list[str], number: int) -> bool:
         """A row of the memory table; False where another table begins."""

@@ -300,14 +300,11 @@ class TorchXlaMetrics(LineReader):
             part.samples[self._name] = self._samples = int(value)
             self.reading.records += 1
         elif self._kind == "Metric" and name in ("Accumulator", "Counter") and self._samples is not None:
-            self._accumulate(part, value)
-
-    def _accumulate(self, part: MetricsReport, value: str) -> None:
-        assert self._samples is not None
-        if (spent := seconds(value)) is not None:
-            part.timings[self._name] = Timing(self._samples, spent)
-        elif value.endswith("B") and (moved := size(value)) is not None:
-            part.counters[f"{self._name}.bytes"] = moved
+            assert self._samples is not None
+            if (spent := seconds(value)) is not None:
+                part.timings[self._name] = Timing(self._samples, spent)
+            elif value.endswith("B") and (moved := size(value)) is not None:
+                part.counters[f"{self._name}.bytes"] = moved
 
     def _other(self, text: str) -> bool:
         """Blank lines and wrapped percentiles go on; an elision is noted; other programs' lines end the block."""
