@@ -17,6 +17,7 @@ from receipts.plugins.why.collectives import apart
 from receipts.plugins.why.difference import Difference, TracedLaunch, common_ranks, difference
 from receipts.plugins.why.profile import EXTRACT, Profile, read_profiles
 from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side, refusal
+from receipts.plugins.why.sections import TRACES
 from receipts.receipt import Parsed
 from receipts.receipt.parse import listed_digests
 from receipts.store.evidence import kept_files
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from receipts.store import Store
 
 METRIC: Final = "step_seconds"
-# Kinds of evidence that hold spans, as readers call them.
-TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
 XPLANE, TRACE_JSON = "JAX xplane", "JAX trace.json"
 Status = Literal["explained", "refused", "nothing"]
 
@@ -96,11 +95,6 @@ def profiles_of(store: Store | None, receipt: Parsed, files: Iterable[Path] = ()
                 if EXTRACT in reading.extracts:
                     extracts[digest] = reading.extracts[EXTRACT]
     return [profile for _, raw in sorted(extracts.items()) for profile in read_profiles(raw)]
-
-
-def has_traces(receipt: Parsed) -> bool:
-    """Whether a receipt lists a file that may hold spans."""
-    return any(entry.kind in TRACES for entry in receipt.receipt.evidence or ())
 
 
 def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = ()) -> tuple[TracedLaunch, ...]:

@@ -17,16 +17,23 @@ if TYPE_CHECKING:
 
 say = words("why")
 MAX_KERNELS: Final = 8
+# Kinds of evidence that hold spans, as readers call them.
+TRACES: Final = ("torch-profiler", "nsys", "jax-profiler", "jax-trace", "xplane")
+
+
+def has_traces(receipt: Parsed) -> bool:
+    """Whether a receipt lists a file that may hold spans."""
+    return any(entry.kind in TRACES for entry in receipt.receipt.evidence or ())
 
 
 def of_comparison(store: Store | None, comparison: Comparison) -> Section | None:
     """Where the difference went; None unless both sides have profiles and there is an effect."""
-    from receipts.plugins.why.explanation import explain, has_traces
-    from receipts.plugins.why.page import explanation_page
-
     sides = comparison.sides.a, comparison.sides.b
     if store is None or not all(any(has_traces(item) for item in side) for side in sides):
         return None
+    from receipts.plugins.why.explanation import explain
+    from receipts.plugins.why.page import explanation_page
+
     item = explain(comparison, store)
     if item.nothing or not all(item.sides):
         return None
@@ -38,10 +45,10 @@ def of_comparison(store: Store | None, comparison: Comparison) -> Section | None
 
 def of_receipt(store: Store | None, receipt: Parsed) -> Section | None:
     """Where the step of one launch goes; None without a profile of whole steps."""
-    from receipts.plugins.why.explanation import has_traces, profiles_of
-
     if store is None or not has_traces(receipt):
         return None
+    from receipts.plugins.why.explanation import profiles_of
+
     profiles = [profile for profile in profiles_of(store, receipt) if profile.kept and profile.marks]
     sections = tuple(_section(profile) for profile in profiles)
     if len(sections) < 2:
