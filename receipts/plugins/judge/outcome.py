@@ -14,7 +14,7 @@ from receipts.judging.rule import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.plugins.judge.boundary import ALONE, MOST_TURNS, TurnInterval, interval, turns_missing
-from receipts.plugins.judge.quantity import LOSS, Quantity, quantity
+from receipts.plugins.judge.quantity import LOSS, Quantity, losses, quantity
 from receipts.plugins.judge.trial import SIDES
 from receipts.questions.comparisons import Comparisons
 
@@ -54,11 +54,12 @@ class Held:
     quantity: Quantity
     allowed: float
     at: TurnInterval | None
+    missing: bool = False  # a launch does not have it
 
     @property
     def status(self) -> Literal["holds", "lost", "open"]:
         """Whether it holds."""
-        if self.at is None:
+        if self.at is None or self.missing:
             return "open"
         limit = math.log1p(self.allowed)
         return "holds" if self.at.high <= limit else "lost" if self.at.low > limit else "open"
@@ -66,8 +67,10 @@ class Held:
     @property
     def words(self) -> str:
         """What happened to it."""
-        if self.at is None:
+        if self.missing:
             return f"{self.quantity.title} is not known on both sides"
+        if self.at is None:
+            return f"{self.quantity.title}: no interval yet"
         worse, most = (math.expm1(value) for value in (self.at.ratio, self.at.high))
         return f"{self.quantity.title} is worse by {worse:.2%} (at most {most:.2%})"
 
@@ -161,7 +164,9 @@ def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcom
         return end("again", "one side has no launch yet", more=turns_missing(0))
     comparisons, sides = Comparisons(trial.store, rulebook), (base, candidate)
     judged = comparisons.sides(comparisons.asked(base, candidate, "only"), target.metric)
-    ranks = _ranks(judged, target, rulebook)
+    metric = metrics.get(target.metric)
+    sparing, cases = rulebook.rules.sparing(metric.name), (*judged.side_a.judged, *judged.side_b.judged)
+    ranks = {item.submitted.id: sample_grade(item.case.launch, item.findings, metric, sparing).rank for item in cases}
     if (bad := _spoilt(judged, ranks)) is not None:
         return end(*bad)
     fit = [[item for item in side if ranks[item.id] < SampleRank.UNSTEADY] for side in sides]
@@ -174,15 +179,23 @@ def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcom
     shown: dict[str, Any] = {"changed": verdict.difference.axes, "grade": verdict.grade}
     if (bad := _unfit(verdict, rulebook, fit[0], fit[1])) is not None:
         return end(*bad, **shown)
-    turns = _turns(verdict, base, candidate, rulebook)
-    if not holds and all(quantity(LOSS).worse(*pair) is not None for pair in turns):
+    # Only a turn of which both launches count is one.
+    pairs = zip(base, candidate, strict=False)
+    count = {*verdict.a, *verdict.b}
+    turns = [(rulebook.launch(a), rulebook.launch(b)) for a, b in pairs if {a.id, b.id} <= count]
+    if not holds and any(losses(one) for one, _ in turns):
         holds = [quantity(LOSS)]
-    worse = [target.worse(*pair) for pair in turns]
-    better = [-value for value in worse if value is not None]
-    held = tuple(Held(item, item.allowed(lane), _held(item, turns, level)) for item in holds)
+    worse = [value for pair in turns if (value := target.worse(*pair)) is not None]
+    better = [-value for value in worse if math.isfinite(value)]
+    held = tuple(_held(item, item.allowed(lane), turns) for item in holds)
     at = interval(better, level)
     more = turns_missing(len(better))
     shown |= {"at": at, "held": held, "turns": len(better), "more": more, "levels": _levels(target, turns)}
+    if len(worse) - len(better) > MOST_LOST * len(turns):
+        return end("discard", f"the candidate does not come to {target.title}", **shown)
+    if any(item.missing for item in held):
+        why = "; record it in both, or name with --hold what both have"
+        return end("again", f"{next(item.words for item in held if item.missing)}{why}", **{**shown, "more": 0})
     if trial.rerun_of is not None:
         shown["notes"] = ("a re-run beside the trial, whose first answer is the one that a campaign counts",)
     elif not held:
@@ -222,29 +235,12 @@ def _levels(target: Quantity, turns: Sequence[tuple[Launch, Launch]]) -> tuple[f
     return a, b
 
 
-def _held(item: Quantity, turns: Sequence[tuple[Launch, Launch]], level: float) -> TurnInterval | None:
+def _held(item: Quantity, allowed: float, turns: Sequence[tuple[Launch, Launch]]) -> Held:
     values = [item.worse(*pair) for pair in turns]
     known = [value for value in values if value is not None]
     if any(math.isinf(value) for value in known):
-        return TurnInterval(math.inf, math.inf, math.inf, len(known), 1, 1.0)
-    return interval(known, ALONE) if len(known) == len(values) else None
-
-
-def _turns(
-    verdict: Comparison, base: Sequence[Parsed], candidate: Sequence[Parsed], rulebook: Rulebook
-) -> list[tuple[Launch, Launch]]:
-    """The turns of which both launches count, in their order."""
-    counts = {*verdict.a, *verdict.b}
-    pairs = zip(base, candidate, strict=False)
-    return [(rulebook.launch(a), rulebook.launch(b)) for a, b in pairs if a.id in counts and b.id in counts]
-
-
-def _ranks(judged: JudgedSides, target: Quantity, rulebook: Rulebook) -> dict[str, SampleRank]:
-    """How well each launch represents its side, by its id."""
-    metric = metrics.get(target.metric)
-    sparing = rulebook.rules.sparing(metric.name)
-    cases = (*judged.side_a.judged, *judged.side_b.judged)
-    return {item.submitted.id: sample_grade(item.case.launch, item.findings, metric, sparing).rank for item in cases}
+        return Held(item, allowed, TurnInterval(math.inf, math.inf, math.inf, len(known), 1, 1.0))
+    return Held(item, allowed, interval(known, ALONE), missing=len(known) < len(values))
 
 
 def _spoilt(judged: JudgedSides, ranks: Mapping[str, SampleRank]) -> tuple[Word, str] | None:
@@ -257,9 +253,8 @@ def _spoilt(judged: JudgedSides, ranks: Mapping[str, SampleRank]) -> tuple[Word,
             item = bad[at][0]
             errors = (_quoted(one) for one in item.findings if one.level is Level.ERROR)
             why = next(errors, f"it ended as {item.submitted.receipt.run.outcome}")
-            return cast(
-                "Word", answer
-            ), f"{len(bad[at])} of {len(sides[at])} launches of the {SIDES[at]} do not count: {why}"
+            count = f"{len(bad[at])} of {len(sides[at])} launches of the {SIDES[at]}"
+            return cast("Word", answer), f"{count} do not count: {why}"
     return None
 
 
@@ -267,7 +262,14 @@ def _unfit(
     verdict: Comparison, rulebook: Rulebook, base: Sequence[Parsed], candidate: Sequence[Parsed]
 ) -> tuple[Word, str] | None:
     """Why the launches cannot show a gain, whatever their numbers: who is to blame decides the answer."""
-    errors = [item for item in verdict.findings if item.level is Level.ERROR and _weighs(item, rulebook)]
+    # Many settings may change, and what spoils one side C105 has quoted.
+    allowed = rulebook.rules.about(Topic.AXES)
+    errors = [
+        item
+        for item in verdict.findings
+        if item.level is Level.ERROR
+        and (item.code not in allowed if item.on_pair else item.question is Question.PATH and item.subject == "b")
+    ]
     if mine := [item for item in errors if item.subject == "a"]:
         return "again", f"the base cannot be measured: {_quoted(mine[0])}"
     if errors:
@@ -284,10 +286,7 @@ def _unfit(
     if (norms := _gradients(base, candidate)) is not None:
         return "discard", f"its first gradients are others: a norm of {norms[1]:.3g} against {norms[0]:.3g}"
     if not (diff.changed or diff.unknown or diff.left_out):
-        return (
-            "discard",
-            "both sides ran the same code with the same inputs; is the package installed from one of them?",
-        )
+        return "discard", "both sides ran the same code and inputs; is the package installed from one of them?"
     return None
 
 
@@ -304,13 +303,6 @@ def _gradients(base: Sequence[Parsed], candidate: Sequence[Parsed]) -> tuple[flo
     seeded = all(len(norms) > 1 and math.log(norms[-1] / norms[0]) < AGREED for norms in sides)
     a, b = (norms[len(norms) // 2] for norms in sides)
     return (a, b) if abs(math.log(b / a)) > (OF_ONE_SEED if seeded else OF_TWO) else None
-
-
-def _weighs(item: Finding, rulebook: Rulebook) -> bool:
-    """Whether a finding speaks against the pair: many settings may change, and what spoils one side C105 has quoted."""
-    if item.on_pair:
-        return item.code not in rulebook.rules.about(Topic.AXES)
-    return item.question is Question.PATH and item.subject == "b"
 
 
 def _quoted(item: Finding) -> str:

@@ -16,15 +16,20 @@ _STATES: dict[str, State] = {"keep": "yes", "discard": "no", "again": "open"}
 
 def trial_page(item: Outcome) -> Page:
     """The answer first; then what it rests on."""
-    word = f"AGAIN {item.more}" if item.answer == "again" else item.answer.upper()
+    word = item.answer.upper() if item.answer != "again" else f"AGAIN {item.more}" if item.more else "UNDECIDED"
+    errs = f"of a plan that errs in at most {100 * item.level:.3g} % of trials that gain nothing"
+    looks = "none yet" if item.at is None else f"look {item.at.look}, {errs}"
+    hours = item.trial.chip_hours
+    chips = "" if hours is None else f", {hours:.3g} chip-hours"
+    cost = f"{counted(len(item.trial.entries), 'launch', 'launches')}, {item.trial.seconds:,.0f} s{chips}"
     facts: list[tuple[str, Cell]] = [(item.quantity.title, (item.better,))]
     for held in item.held:
         facts.append(("held", (Mark(_HELD[held.status], held.status), f"  {held.words}; {held.allowed:.2%} allowed")))
     facts += [
-        ("looks", (f"{counted(item.turns, 'turn')}, each side once; {_level(item)}",)),
+        ("looks", (f"{counted(item.turns, 'turn')}, each side once; {looks}",)),
         ("changed", (", ".join(item.changed) or "no setting that a receipt states",)),
         *((name, (_side(item, name),)) for name in SIDES),
-        ("cost", (_cost(item),)),
+        ("cost", (cost,)),
         ("trial", (Code(item.trial.name),)),
     ]
     line = f"{item.quantity.title} {item.better}: {item.why}" if item.at is not None else item.why
@@ -34,24 +39,12 @@ def trial_page(item: Outcome) -> Page:
 _HELD: dict[str, State] = {"holds": "yes", "lost": "no", "open": "open"}
 
 
-def _level(item: Outcome) -> str:
-    if item.at is None:
-        return "none yet"
-    return f"look {item.at.look}, of a plan that errs in at most {100 * item.level:.3g} % of trials that gain nothing"
-
-
 def _side(item: Outcome, name: str) -> str:
     """The commit of a side, and the digest of its files and its command."""
     stated = next((one.stated for one in item.trial.side(name)), {})
     commit = stated.get("code.commit")
     changed = ", and changes" if stated.get("code.dirty") else ""
     return f"{getattr(item.trial.asked, name)}, on commit {commit[:12] if commit else 'unknown'}{changed}"
-
-
-def _cost(item: Outcome) -> str:
-    hours = item.trial.chip_hours
-    chips = "" if hours is None else f", {hours:.3g} chip-hours"
-    return f"{counted(len(item.trial.entries), 'launch', 'launches')}, {item.trial.seconds:,.0f} s{chips}"
 
 
 def campaign_page(seen: Campaign) -> Page:

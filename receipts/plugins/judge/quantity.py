@@ -19,7 +19,8 @@ LOSS, PARITY, REACHED = "loss", "parity", "time-to-loss="
 
 
 class Quantity(NamedTuple):
-    """``worse(base, candidate)`` is a log ratio, above 0 where the candidate is worse; None where a side has none.
+    """``worse(base, candidate)`` is a log ratio, above 0 where the candidate is worse; None where a side has
+    none, and infinite where the candidate never comes to it.
 
     ``metric`` is the metric by which both sides are compared; ``margin`` is the share that a held one may lose, None
     for the lane's δ.
@@ -49,7 +50,11 @@ def quantity(text: str) -> Quantity:
         except ValueError:
             raise UsageError(f"{text}: write the loss to reach, such as time-to-loss=3.28") from None
         return Quantity(
-            text, f"time to a loss of {target:g}", "tokens_per_second", _values(lambda one: reached(one, target)), False
+            text,
+            f"a loss of {target:g}",
+            "tokens_per_second",
+            _values(lambda one: reached(one, target), never=True),
+            False,
         )
     margin = share(stated) if equals else None
     if equals and margin is None:
@@ -72,10 +77,12 @@ def quantity(text: str) -> Quantity:
 
 
 def _values(
-    read: Callable[[Launch], float | None], *, higher: bool = False
+    read: Callable[[Launch], float | None], *, higher: bool = False, never: bool = False
 ) -> Callable[[Launch, Launch], float | None]:
     def worse(base: Launch, candidate: Launch) -> float | None:
         a, b = read(base), read(candidate)
+        if a and b is None and never:
+            return math.inf
         return None if not a or not b or a < 0.0 or b < 0.0 else math.log(a / b if higher else b / a)
 
     return worse

@@ -204,7 +204,11 @@ def sides(revision: str | None, other: Path | None) -> Iterator[Sides]:
         if revision is not None:
             _check_out(top, revision, place / "base")
             base = SideFolder(place / "base", below, place / "base.index", objects)
-            _link(ignored, top, place / "base")
+            for name in ignored:
+                path = place / "base" / name
+                # Compiled modules of the candidate would be taken for the base's.
+                if "__pycache__" not in path.parts and path.parent.is_dir() and not os.path.lexists(path):
+                    path.symlink_to(top / name)
             if not base.folder.is_dir():
                 raise UsageError(f"{revision} has no folder {below}")
         elif other is not None:
@@ -247,11 +251,3 @@ def _ignored(top: Path) -> list[str]:
         listed, others = "", [str(path.relative_to(top)) for path in top.rglob("*")]
     large = [name for name in others if (top / name).is_file() and (top / name).stat().st_size > LARGE]
     return [*(name.rstrip("/") for name in listed.split("\0") if name), *large]
-
-
-def _link(names: Sequence[str], top: Path, base: Path) -> None:
-    for name in names:
-        path = base / name
-        # Compiled modules of the candidate would be taken for the base's.
-        if "__pycache__" not in PurePosixPath(name).parts and path.parent.is_dir() and not os.path.lexists(path):
-            path.symlink_to(top / name)

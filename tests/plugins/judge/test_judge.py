@@ -325,3 +325,19 @@ def test_launches_that_never_settle_make_no_turn_and_convict_nobody(shelf: Shelf
 
 def _drifting(steps: list[float]) -> list[float]:
     return [round(step * (1 + 0.002 * at), 6) for at, step in enumerate(steps)]
+
+
+def test_a_loss_that_the_candidate_leaves_out_leaves_the_trial_open(shelf: Shelf) -> None:
+    said = shelf.store.judge(tried(shelf, 0.05, edit=lambda tree: edited(tree, drop=["measurement.loss"])))
+    data = said.to_dict()
+    assert (data["answer"], data["more"], said.exit_code) == ("again", 0, 3)
+    assert "loss at equal steps is not known on both sides; record it in both" in data["why"]
+
+
+@pytest.mark.parametrize(("factor", "word"), [(1.0, "keep"), (1.1, "discard")])
+def test_a_candidate_has_to_come_to_the_loss_that_it_is_timed_to(shelf: Shelf, factor: float, word: str) -> None:
+    target = launch()["measurement"]["loss"]["last"] * 1.001
+    question = asked(target=f"time-to-loss={target}", holds=("peak_bytes",))
+    losses = {f"measurement.loss.{name}": times(factor) for name in ("last", "values")}
+    said = answer(shelf, tried(shelf, 0.05, question=question, change=losses))
+    assert (said["answer"], word == "keep" or "does not come to a loss" in said["why"]) == (word, True), said["why"]
