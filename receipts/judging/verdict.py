@@ -295,7 +295,10 @@ class Comparison:
         """What the comparison owes to inputs and context, in words; nothing where both sides state all that counts."""
         held, name = len(self.difference.held), self.context or ""
         name = name[:12] if DIGEST.fullmatch(name) else name
-        counts = ((len(self.difference.held_by_inputs), "held by inputs"), (held, f"held by context {name}"))
+        counts = (
+            (len(self.difference.held_by_inputs), "held by inputs"),
+            (held, f"that no side states, equal by their common base {name}"),
+        )
         words = [f"{count} setting{'' if count == 1 else 's'} {by}" for count, by in counts if count]
         words += [self.difference.unread] if self.difference.held_by_inputs and self.difference.unread else []
         return ", ".join(words)

@@ -239,7 +239,7 @@ def _changed(verdict: Comparison) -> Section:
     rows += [_member(item, say("block")) for item in verdict.difference.blocks]
     table = table_of(
         say("changed"),
-        "axis | A | B | counts?",
+        "setting | A | B | counts?",
         rows,
         tuple(f"{mark}: {why}" for mark, why in reasons.items()),
         say("no_known_axis" if verdict.difference.unknown else "no_axis"),

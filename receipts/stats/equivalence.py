@@ -142,7 +142,7 @@ class EquivalenceTest:
     def verdict(self, design: Design, estimate: RatioEstimate, spread: Spread, why: str) -> Effect:
         """The verdict that an interval gives."""
         center, margin = estimate.log_ratio, self.margin
-        why = f"{why}; δ {100.0 * self.delta:g} % ({self.delta_source})"
+        why = f"{why}; changes within {100.0 * self.delta:g} % count as none ({self.delta_source})"
         half, half90 = estimate.half_width(CONFIDENCE), estimate.half_width(EQUIVALENCE_CONFIDENCE)
         lower: Kind = "faster" if self.better == "lower" else "slower"
         higher: Kind = "slower" if self.better == "lower" else "faster"

@@ -25,7 +25,7 @@ class Sigma(NamedTuple):
     of: str = ""
 
     def __str__(self) -> str:
-        size = f"σ {100 * self.value:.2f} %"
+        size = f"spread of launches {100 * self.value:.2f} %"
         if self.source == "declared" and self.of:
             return f"{size} published, not yours: {self.of}"
         if self.source == "declared":

@@ -46,7 +46,7 @@ def test_a_setting_that_neither_side_states_is_held_and_counted() -> None:
     found = verdict(side("a", 0.8, drop=drop), side("b", 0.7, drop=drop, numerics__schedule="linear"))
     assert found.status == "accepted"
     assert "numerics.learning_rate" in found.difference.held
-    assert found.owed == "1 setting held by context base"
+    assert found.owed == "1 setting that no side states, equal by their common base base"
     assert found.owed in markdown(page(found, rule_cases.rulebook().rules))
 
 
@@ -90,7 +90,7 @@ def test_a_gate_on_a_stored_pair_does_not_trust_a_leaf_that_varies(
     stored(str(path), [*a, *b])
     words = ["--store", str(path), "compare", a[0].id, b[0].id]
     assert run([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["owed"].endswith("held by context base")
+    assert json.loads(capsys.readouterr().out)["owed"].endswith("equal by their common base base")
     stored(str(path), [side(f"rate {rate}", 0.8, 1, numerics__learning_rate=rate)[0] for rate in (1e-3, 2e-3)])
     assert run(words) == 3
     assert "numerics.learning_rate" in capsys.readouterr().out

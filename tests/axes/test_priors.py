@@ -23,7 +23,7 @@ def test_a_lane_takes_the_spread_and_its_degrees_of_freedom(tmp_path: Path) -> N
     name = next(item.name for item in priors().values() if "H200" in item.name)
     mine = load_lanes(lane(tmp_path, f'sigma_from = "{name.upper()}"\n'))
     assert (mine.sigma, mine.sigma_df, mine.sigma_from) == (prior(name).sigma, prior(name).df, name)
-    assert str(Sigma(0.0031, 9.0, "declared", name)) == f"σ 0.31 % published, not yours: {name}"
+    assert str(Sigma(0.0031, 9.0, "declared", name)) == f"spread of launches 0.31 % published, not yours: {name}"
 
 
 @pytest.mark.parametrize("text", ['sigma_from = "mlperf-v4.1: Z9, 1 host"\n', 'sigma_from = "x"\nsigma = 0.01\n'])

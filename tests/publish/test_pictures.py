@@ -172,7 +172,7 @@ def test_series_differ_without_colour() -> None:
         (sequence_picture, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
         (weeks_picture, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
         (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
-        (effects, {"change of B against A, %; the band is ±δ", "+10.00 % (+8.00 to +12.00)"}),
+        (effects, {"change of B against A, %; the band is no change that matters", "+10.00 % (+8.00 to +12.00)"}),
         (steps_picture, {"step time, ms", "steps kept", "A 1", "B 2"}),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -15,12 +16,14 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, quote
 
 from anyio import CapacityLimiter, to_thread
+from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from receipts.api.lists import frontier_page
+from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import answered, comparing, guard, inbox, listing, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
@@ -30,6 +33,7 @@ from receipts.plugins.serve.server import AccessDenied, Server
 from receipts.plugins.serve.view import View, rendered
 from receipts.publish.page import Page, Section
 from receipts.publish.report import over_lanes
+from receipts.store.query.reports import store_state
 
 VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
 DAYS: Final = 30
@@ -37,6 +41,8 @@ FORM: Final = "application/x-www-form-urlencoded"
 FORM_BYTES: Final = 1 << 16
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 Handler = Callable[[Call], View]
+# Pages that follow the store while they are open, by a script of their own; no other script runs on any page.
+LIVE: Final = ("/", "/runs", "/failures", "/inbox")
 
 
 def frontier(call: Call) -> View:
@@ -66,6 +72,12 @@ COSTLY: Final[Mapping[str, Handler]] = {
     "/claims": answered.claims,
     "/claims/{claim_id}": answered.Shown("claim show", "Claim"),
 }
+
+
+LIVE_SCRIPT: Final = Markup((bundled_folder("reports") / "parts" / "live.js").read_text(encoding="utf-8"))
+_DIGEST: Final = b64encode(sha256(LIVE_SCRIPT.encode()).digest()).decode()
+_POLICY: Final = "Content-Security-Policy"
+FOLLOWING: Final = {**SECURITY, _POLICY: f"{SECURITY[_POLICY]}; script-src 'sha256-{_DIGEST}'; connect-src 'self'"}
 
 
 def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
@@ -112,6 +124,7 @@ class Site:
                 for path, handler, costly in views
             ),
             Route("/runs/{id}", self.change, methods=["POST"]),
+            Route("/live", self.live),
             Route("/login", self.login, methods=["GET", "POST"]),
             Route("/logout", self.logout, methods=["POST"]),
         ]
@@ -123,6 +136,15 @@ class Site:
         response = await self._guarded(request, work, scope="read", queue=self._server.queue if costly else None)
         self._server.metrics.request("GET", path, response.status_code, time.perf_counter() - started)
         return response
+
+    async def live(self, request: Request) -> Response:
+        """The state of the store, as a word that another state changes."""
+
+        def state(_token: Any) -> Response:
+            word = sha256(repr(store_state(self._server.opened.database)).encode()).hexdigest()
+            return PlainTextResponse(word, headers=SECURITY)
+
+        return await self._guarded(request, state, scope="read")
 
     def missing(self, request: Request, why: str) -> Response:
         """The page of a path that leads nowhere."""
@@ -227,10 +249,12 @@ class Site:
         return token.name if token is not None else "", self._proof(request, _visit(request)).decode()
 
     def _rendered(self, request: Request, view: View, token: Any = None) -> Response:
-        return self._sent(request, rendered(view, request.url.path, *self._of_visitor(request, token)), view.status)
+        live = LIVE_SCRIPT if request.url.path in LIVE and view.status == 200 else ""
+        text = rendered(view, request.url.path, *self._of_visitor(request, token), live=live)
+        return self._sent(request, text, view.status)
 
     def _sent(self, request: Request, text: str, status: int) -> Response:
-        response = HTMLResponse(text, status, SECURITY)
+        response = HTMLResponse(text, status, FOLLOWING if request.url.path in LIVE else SECURITY)
         if request.method == "GET" and VISIT not in request.cookies:
             _keep(request, response, VISIT, _visit(request))
         return response

@@ -64,8 +64,11 @@ def lead(anchor: str) -> str | None:
     return anchor if anchor.startswith("/") else None
 
 
-def rendered(view: View, here: str, who: str, form: str) -> str:
-    """The page of a view as HTML: at a path of the server, for who is signed in, its forms with their proof."""
+def rendered(view: View, here: str, who: str, form: str, live: str = "") -> str:
+    """The page of a view as HTML: at a path of the server, for who is signed in, its forms with their proof.
+
+    ``live`` is the script of a page that follows the store.
+    """
     from receipts.publish.html import anchors, environment
 
     known = set(anchors(view.page.sections))
@@ -74,7 +77,7 @@ def rendered(view: View, here: str, who: str, form: str) -> str:
         return f"#{anchor}" if anchor in known else lead(anchor)
 
     template = environment().get_template(f"parts/{view.template}.html.j2")
-    return template.render(page=view.page, lead=there, here=here, nav=NAV, who=who, form=form, **view.values)
+    return template.render(page=view.page, lead=there, here=here, nav=NAV, who=who, form=form, live=live, **view.values)
 
 
 def url(path: str, query: Sequence[tuple[str, str]]) -> str:

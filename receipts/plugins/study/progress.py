@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Answer = Literal["faster", "slower", "equivalent", "supported", "refuted", "run on", "cannot be decided", "rejected"]
 UNLIKE = 0.01  # below it the launches do not vary as the plan's σ says
-NOISIER = "the launches vary more than the σ of the plan: judged by their own"
+NOISIER = "the launches vary more than the plan assumed: judged by their own"
 DECIDED: tuple[Answer, ...] = ("faster", "slower", "equivalent", "supported", "refuted")
 
 

@@ -91,7 +91,12 @@ def _paint(effects: Sequence[ForestRow], canvas: Canvas) -> None:
     zero = plot.at(0.0, 0.0)[0]
     canvas.uprights([(zero, top + _LINE - 7.0, top + _LINE + 7.0) for top in tops], colour=FAINT, width=1.4)
     canvas.line([(plot.left, plot.bottom), (plot.right, plot.bottom)], colour=FAINT, width=1.0)
-    below(canvas, plot, [(tick, tick_label(tick)) for tick in ticks], "change of B against A, %; the band is ±δ")
+    below(
+        canvas,
+        plot,
+        [(tick, tick_label(tick)) for tick in ticks],
+        "change of B against A, %; the band is no change that matters",
+    )
 
 
 NAME = 60
@@ -107,9 +112,7 @@ def figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | N
     hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MOST]) else ""
     left = len(shown) - forest.MOST
     more = f" {left} more are in the table." if left > 0 else ""
-    caption = (
-        f"{title}, B against A. Within the gray band of ±δ a difference is none that matters to the lane.{hollow}{more}"
-    )
+    caption = f"{title}, B against A. A change within the gray band is none that matters.{hollow}{more}"
     return Figure(anchor, (caption,), lambda name: forest.picture(shown, name=name, title=title))
 
 

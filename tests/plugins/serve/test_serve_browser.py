@@ -89,3 +89,26 @@ def test_a_keyboard_ticks_two_runs_and_compares_them(chromium: Any, listening: s
         assert ticked == 2
         page.wait_for_url("**/compare?**")
         assert page.locator("#launches").is_visible()
+
+
+def test_an_open_list_follows_the_store_unless_something_is_ticked(
+    chromium: Any, listening: str, server: Server
+) -> None:
+    with watched(chromium, f"{listening}/runs") as seen:
+        page = seen.page
+        page.clock.install()
+        page.reload()
+
+        def later() -> None:
+            with page.expect_response("**/live"):
+                page.clock.run_for(5000)
+
+        later()
+        page.locator("main input[type=checkbox]").first.check()
+        server.store().opened.pin("news", A)
+        later()
+        assert page.locator("text=@news").count() == 0
+        page.locator("main input[type=checkbox]").first.uncheck()
+        page.evaluate("document.activeElement.blur()")
+        later()
+        page.wait_for_selector("text=@news")
