@@ -8,7 +8,7 @@ counts the entries (`run.entries`), so that an entry that is left out later leav
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Iterator, Mapping, Set, Sized
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Set, Sized
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property, lru_cache
@@ -168,6 +168,10 @@ class Flat(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._whole.leaves)
+
+    def items(self) -> ItemsView[str, Any]:
+        """Each path with its value: those of the dictionary, which a Mapping's own would look up one by one."""
+        return self._whole.leaves.items()
 
 
 class _Walk:
