@@ -7,6 +7,7 @@ ended before it could write its own receipt.
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -201,6 +202,7 @@ def merge(session: Session, parts: tuple[str, ...], path: str | None, partial: b
       receipts merge run.rank*.part.json run.1f8e2a3c-4711.journal -o run.json
       torchrun --nproc-per-node 8 train.py; receipts merge out/*.part.json -o run.json
       receipts --store https://receipts.example.org merge --send run.rank00003.part.json
+      receipts --store https://receipts.example.org merge --send --partial LAUNCH
 
     A rank that was killed leaves a journal instead of a part; give it along with the parts.
     Exit codes: 0 every rank is there and all agree, 1 ranks disagree, 2 the parts are not of one launch, or the call is
@@ -242,12 +244,15 @@ def _sent(session: Session, names: Sequence[str], partial: bool) -> int:
         raise UsageError("--send needs a server: receipts --store https://HOST merge --send PART")
     data: dict[str, Any] = {}
     for number, name in enumerate(names, 1):
+        query = [("partial", "true")] if partial and number == len(names) else []
         try:
+            if partial and not Path(name).exists():
+                data = session.server.ask("POST", "/v1/parts", query, json.dumps({"launch": name}).encode()).data
+                continue
             journal = is_journal(Path(name))
             raw = "".join(document.file_text(read(name))).encode() if journal else Path(name).read_bytes()
         except OSError as error:
             raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
-        query = [("partial", "true")] if partial and number == len(names) else []
         data = session.server.ask("POST", "/v1/parts", query, raw).data
     stored = f"stored as {data['id'][:12]}, {data['status']}" if "id" in data else str(data["status"])
     print_answer(session, Answer(data, lambda: f"{len(names)} sent; {stored}"))

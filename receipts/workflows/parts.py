@@ -8,14 +8,16 @@ launch whose ranks never all come is forgotten after 30 days.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 import shutil
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from receipts.base.errors import ConflictError, InputError, Problem, UsageError
+from receipts.base.errors import ConflictError, InputError, NotFound, Problem, UsageError
 from receipts.base.files import staged
 from receipts.emit.files import make_folder
 from receipts.emit.merge import UnmergeableParts, load_part
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from receipts.store.address import Address
 
 DAYS: Final = 30
+_NAMED: Final = re.compile(rb'\{"launch": ("[^"\\]{1,500}")\}')
 
 
 class Waiting(NamedTuple):
@@ -53,10 +56,17 @@ def folder_of(address: Address) -> Path:
 def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
     """Keep one rank's part, and merge the launch where all are there, or ``partial`` asks for what there is.
 
-    Raises InputError for what is no part, and ConflictError where this rank's other bytes are here.
+    ``{"launch": …}`` in a part's place asks for what there is of a launch, with ``partial``. Raises InputError for what
+    is no part, and ConflictError where this rank's other bytes are here.
     """
+    if partial and (named := _NAMED.fullmatch(raw)) is not None:
+        place = _place(root, json.loads(raw)["launch"])
+        parts = sorted(place.glob("rank*.part.json"))
+        if not parts:
+            raise NotFound(f"no part of the launch {named[1].decode()[:80]} is here")
+        raw = parts[0].read_bytes()
     part = _part(raw)
-    place = root / hashlib.sha256(part.launch.encode()).hexdigest()[:32]
+    place = _place(root, part.launch)
     make_folder(place)
     target = place / f"rank{part.rank:06d}.part.json"
     try:
@@ -75,6 +85,10 @@ def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
     merged = merge_files([str(file) for file in files]).text().encode()
     check(merged, "the merged parts")
     return Waiting(part.launch, part.world, missing, merged, place)
+
+
+def _place(root: Path, launch: str) -> Path:
+    return root / hashlib.sha256(launch.encode()).hexdigest()[:32]
 
 
 def waiting_words(waiting: Waiting) -> str:

@@ -5,6 +5,7 @@ One command, several times; or two commands in turns, which are one session, and
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import shutil
@@ -240,27 +241,36 @@ def _collected(session: Session, item: Recorded, *, quiet: bool) -> list[str]:
     """Hand this host's parts to the server, or to the store; the receipt's id where they complete the launch."""
     from receipts.emit import document
     from receipts.receipt import Document
+    from receipts.store.evidence import kept_files
     from receipts.workflows import parts
     from receipts.workflows.evidence import Amended, is_journal
     from receipts.workflows.recorded import read
 
     for path in item.parts:
         raw = "".join(document.file_text(read(str(path)))).encode() if is_journal(path) else path.read_bytes()
+        tree = json.loads(raw)
+        listed = (row.get("uri") or "" for row in tree["receipt"].get("evidence", ()))
+        evidence = [Path(uri) for uri in listed if os.path.isfile(uri)]
         if session.server is not None:
+            for file in evidence:
+                session.server.keep(file)
             data = session.server.ask("POST", "/v1/parts", body=raw).data
             if "id" in data:
                 output.note(f"receipts: every rank is there; stored as {data['id'][:12]}, {data['status']}")
                 return [data["id"]]
-            status = data["status"]
+            status, join = data["status"], f"receipts merge --send --partial {tree['launch']}"
         else:
             with session.open_store() as store:
+                if (kept := kept_files(store.database.address)) is not None:
+                    for file in evidence:
+                        kept.put(file)
                 waiting = parts.keep(parts.folder_of(store.database.address), raw, partial=False)
             if waiting.receipt is not None:
                 stored = _submitted(session, Amended(Document(waiting.receipt, str(item.receipt))), quiet=quiet)
                 parts.done(waiting)
                 return [stored]
-            status = parts.waiting_words(waiting)
-    output.note(f"receipts: {status}; other hosts have the rest")
+            status, join = parts.waiting_words(waiting), f"receipts merge --partial {waiting.folder} -o run.json"
+    output.note(f"receipts: {status}; other hosts have the rest. What there is, if they never come: {join}")
     return []
 
 

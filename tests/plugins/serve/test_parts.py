@@ -49,7 +49,8 @@ def test_a_rank_that_never_comes_is_named_and_the_rest_can_be_merged(
     file = part(tmp_path, 1, monkeypatch, world=3)
     assert main(["--store", listening, "merge", "--send", str(file)]) == 3
     assert "ranks 0, 2 missing" in capsys.readouterr().out
-    assert main(["--store", listening, "merge", "--send", "--partial", str(file)]) == 0
+    assert main(["--store", listening, "merge", "--send", "--partial", "another"]) == 2
+    assert main(["--store", listening, "merge", "--send", "--partial", "two-hosts"]) == 0
     assert "stored as" in capsys.readouterr().out
 
 
