@@ -134,32 +134,30 @@ class Trial:
         )
 
 
-def trials(store: Store, campaign: str) -> list[Trial]:
-    """Every trial of a campaign, in the order in which the store took in their first launches."""
+def _by_session(store: Store, pattern: str) -> dict[str, Trial]:
+    """Trials by their sessions, in the order in which the store took in their first launches."""
     from receipts.store import Condition, Filters
 
-    by_session: dict[str, list[Entry]] = {}
-    rows = store.find(Filters((Condition("session", "=", f"{SESSION}{campaign}/*"),), superseded=True))
+    entries: dict[str, list[Entry]] = {}
+    rows = store.find(Filters((Condition("session", "=", f"{SESSION}{pattern}"),), superseded=True))
     for entry in sorted(rows, key=lambda item: (item.submitted_at, item.started)):
-        by_session.setdefault(str(entry.session), []).append(entry)
-    return [Trial(session, tuple(entries), store) for session, entries in by_session.items()]
+        entries.setdefault(str(entry.session), []).append(entry)
+    return {session: Trial(session, tuple(mine), store) for session, mine in entries.items()}
+
+
+def trials(store: Store, campaign: str) -> list[Trial]:
+    """Every trial of a campaign, in the order in which it was begun."""
+    return list(_by_session(store, f"{campaign}/*").values())
 
 
 def trial(store: Store, name: str) -> Trial:
     """The trial that somebody named, by ``CAMPAIGN/NUMBER`` or the beginning of it. Raises NotFound."""
-    from receipts.store import Condition, Filters
-
-    rows = list(store.find(Filters((Condition("session", "=", f"{SESSION}{name}*"),), superseded=True)))
-    sessions = sorted({str(item.session) for item in rows})
+    known = _by_session(store, f"{name}*")
     exact = f"{SESSION}{name}"
-    if exact not in sessions and len(sessions) != 1:
-        what = f"{len(sessions)} trials begin with it" if sessions else "the store holds no launch of it"
+    if exact not in known and len(known) != 1:
+        what = f"{len(known)} trials begin with it" if known else "the store holds no launch of it"
         raise NotFound(f"trial {name}: {what}; a trial is CAMPAIGN/NUMBER, as receipts judge prints it")
-    session = exact if exact in sessions else sessions[0]
-    mine = sorted(
-        (item for item in rows if item.session == session), key=lambda item: (item.submitted_at, item.started)
-    )
-    return Trial(session, tuple(mine), store)
+    return known.get(exact) or next(iter(known.values()))
 
 
 def kept_before(store: Store, campaign: str, number: str) -> Iterator[bool]:
