@@ -117,4 +117,7 @@ def command(session: Session, shell: str) -> Answer:
     completion_class = get_completion_class(shell)
     if completion_class is None:
         raise click.UsageError(f"there is no completion for {shell}")
-    return Answer(None, completion_class(group, {}, "receipts", "_RECEIPTS_COMPLETE").source())
+    source = completion_class(group, {}, "receipts", "_RECEIPTS_COMPLETE").source()
+    # A label has blanks: bash quotes what it takes for names of files alone.
+    source = source.replace("COMPREPLY+=($value)", 'COMPREPLY+=("$value")\n            compopt -o filenames')
+    return Answer(None, source)

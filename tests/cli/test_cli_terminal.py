@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -192,3 +193,14 @@ def test_completion_prints_a_script_for_the_shell(shell: Shell, name: str) -> No
     assert said.code == 0
     assert "_RECEIPTS_COMPLETE" in said.out
     assert f"{name}_complete" in said.out
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_bash_keeps_a_label_whole_and_escapes_its_blanks(shell: Shell, tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho 'plain,cpu attention math 1'\n")
+    program.chmod(0o755)
+    heard = 'compopt() { echo "$@"; }'
+    asked = f'{heard}\n{shell("completion", "bash").out}\n_receipts_completion {program}; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["-o filenames", "cpu attention math 1"]

@@ -220,7 +220,7 @@ def test_both_pages_say_how_they_judge_and_how_pairs_were_chosen(files: dict[str
 
 
 def test_a_refused_comparison_prints_no_change(files: dict[str, bytes]) -> None:
-    refused = re.search(r"### Refused comparisons\n(.*?)\n##", files["report.md"].decode(), re.DOTALL)
+    refused = re.search(r"### Rejected comparisons\n(.*?)\n##", files["report.md"].decode(), re.DOTALL)
     assert refused is not None
     assert "2 settings changed; only 1 may: pattern, dimensions" in refused[1]
     assert "%" not in refused[1]

@@ -488,4 +488,4 @@ def test_an_empty_list_is_named_and_a_cut_one_says_where_the_rest_stands(data: W
     cut = replace(lane, accepted=Cut(), refused=replace(lane.refused, more=3))
     text = render(replace(data, lanes=(cut,)), cases.rulebook().rules)["report.md"].decode()
     assert "There are no accepted comparisons and no undecided comparisons.\n" in text
-    assert "And 3 more refused comparisons, in comparisons.parquet." in text
+    assert "And 3 more rejected comparisons, in comparisons.parquet." in text

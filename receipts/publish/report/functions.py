@@ -1,6 +1,6 @@
 """What the templates of a report may call on its values: filters, and functions that link to parts of the page.
 
-Comparisons of a lane are put in words here: what undecided ones wait for, why others are refused, and which changes are
+Comparisons of a lane are put in words here: what undecided ones wait for, why others are rejected, and which changes are
 the largest.
 """
 
@@ -73,7 +73,7 @@ def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
 
 
 def why(item: JudgedPair, rules: RuleSet) -> Cell:
-    """Why a comparison is refused."""
+    """Why a comparison is rejected."""
     of_axes = rules.about(Topic.AXES)
     several = len(item.counted) > 1 and any(reason.code in of_axes for reason in item.reasons)
     axes = ", ".join(map(plain, item.counted))
