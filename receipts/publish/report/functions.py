@@ -1,7 +1,7 @@
 """What the templates of a report may call on its values: filters, and functions that link to parts of the page.
 
-Comparisons of a lane are put in words here: what undecided ones wait for, why others are rejected, and which changes are
-the largest.
+Comparisons of a lane are put in words here: what undecided ones wait for, why others are rejected, and which changes
+are the largest.
 """
 
 from __future__ import annotations
