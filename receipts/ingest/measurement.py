@@ -20,7 +20,7 @@ from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import IntervalMeans, Reason
 from receipts.ingest.resolve import readings, stated
-from receipts.ingest.series import StepSeries, series, state_walls
+from receipts.ingest.series import StepSeries, paced, series, state_walls
 from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.rounding import half_of
@@ -55,6 +55,7 @@ _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
 _EXACT: Final = 5e-6
 # A log's timer and a recorder's differ by what each of them leaves out of a step.
 _SAME_STEPS: Final = 0.2
+_SLOWER: Final = 1.5  # times the printed step: more than pauses between two lines add to most of them
 BAR: Final = "progress-bar"
 # Sources whose timers are of what they call, and of no whole step of a loop around them.
 _TIMERS: Final = ("deepspeed",)
@@ -109,6 +110,7 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
                 value = fmean(seconds) if statistic == "mean" else median(seconds)
                 _stated(draft, steps, "step_seconds", value, seconds, statistic)
             _rates(draft, steps, rows, _RATES, statistic)
+            _check_pace(draft, steps, rows)
     _flops(draft, files, tokens)
     if steps.skews:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
@@ -328,6 +330,19 @@ def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
 
 def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
+
+
+def _check_pace(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> None:
+    """Averages against the clock of their lines."""
+    printed = draft.get(f"{_STATED}.step_seconds")
+    tokens, rate = draft.get(TOKENS), draft.get(f"{_STATED}.tokens_per_second")
+    chips, each = draft.get("hardware.chips"), draft.get(f"{_STATED}.tokens_per_second_per_chip")
+    if printed is None and tokens and (rate := rate or (chips and each and chips * each)):
+        printed = tokens / rate
+    pace = paced(steps, rows) if printed else None
+    if pace and pace > _SLOWER * printed:
+        what = f"by the clock of its lines {steps.where} took {pace:.4g} s a step"
+        draft.contradict(f"{_STATED}.step_seconds", what, f"{printed:.4g} s, as it prints,")
 
 
 def _covered(numbers: Sequence[int], every: int) -> int:

@@ -310,6 +310,8 @@ def _compare(draft: ReceiptDraft, main: StepSeries, other: Track) -> None:
 WALLS: Final = "measurement.step_wall_seconds"
 # A clock that counts seconds tells the time of ten steps badly, and that of an hour well enough.
 _FINE_CLOCK: Final = 0.002
+_MAX_APART: Final = 0.5  # of the steps: other work between them
+_MIN_PACED, _PACED_SECONDS = 5, 10.0  # lines, and seconds between the first and the last, that show a pace
 _MAX_SHORTER: Final = 0.02  # than the steps, at most: the record of a step is printed a little after its end
 # What is no step's: a line that says so stands between two records.
 _BETWEEN_STEPS: Final = re.compile(
@@ -328,6 +330,8 @@ def state_walls(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], dur
     if read is None:
         return
     times, apart = read
+    if len(apart) > _MAX_APART * len(times):
+        apart = {}  # what a program does before most of its steps is a part of them
     walls = [durations[0]]
     for at in range(1, len(times)):
         whole = numbers[at] - numbers[at - 1] == 1 and at not in apart
@@ -337,6 +341,24 @@ def state_walls(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], dur
     if min(walls) < 0.0 or resolution > _FINE_CLOCK * span or sum(walls) < (1.0 - _MAX_SHORTER) * sum(durations):
         return
     draft.put(WALLS, walls, steps.where, reading.source, f"{len(walls):,} steps by the clock of their lines")
+
+
+def paced(steps: StepSeries, rows: Sequence[int]) -> float | None:
+    """The median seconds a step by the clock of the lines at ``rows``; None where too few have one."""
+    places = dict(zip(steps.track.reading.numbered, steps.track.reading.lines, strict=True))
+    shown = [(places[number], number) for row in rows if (number := steps.numbers[row]) in places]
+    lines = [line for line, _ in shown]
+    if len(lines) < _MIN_PACED or any(before >= after for before, after in pairwise(lines)):
+        return None
+    read = _clocked(steps.track.file, lines, american=steps.track.reading.source == "nanotron")
+    if read is None or (read[0][-1] - read[0][0]).total_seconds() < _PACED_SECONDS:
+        return None
+    each = [
+        (time - before).total_seconds() / (number - last)
+        for (before, time), (last, number) in zip(pairwise(read[0]), pairwise(n for _, n in shown), strict=True)
+        if number > last
+    ]
+    return median(each) if each else None
 
 
 def _clocked(
