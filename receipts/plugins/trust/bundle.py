@@ -93,10 +93,15 @@ def report(folder: Path, store: Store, rules: str) -> Answered:
 
 def attested(answer: Answered, key: PrivateKey) -> Envelope:
     """The verdict as a signed statement on its receipts. Raises UsageError where there are none."""
+    return signed(STATEMENT, stated(answer), key)
+
+
+def stated(answer: Answered) -> bytes:
+    """The verdict as a statement on its receipts, to be signed. Raises UsageError where there are none."""
     if not answer.receipts:
         raise UsageError(f"the {answer.kind} is on no receipt, and a statement has receipts as its subjects")
     subjects = {item.id: item.receipt.run.label or item.id[:12] for item in answer.receipts}
-    return signed(STATEMENT, statement(answer.kind, subjects, answer.rules, answer.verdict), key)
+    return statement(answer.kind, subjects, answer.rules, answer.verdict)
 
 
 def bundle(

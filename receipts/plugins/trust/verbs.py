@@ -28,32 +28,62 @@ SIGN = click.option("--sign", "sign", required=True, metavar="KEY", help="The ke
 @click.argument("word", metavar="ID|CLAIM|REPORT|A")
 @click.argument("other", metavar="[B]", required=False)
 @as_option("metric", Metric, "tokens_per_second")
-@SIGN
+@click.option("--sign", "sign", metavar="KEY", help="The key, by its name or file.")
+@click.option("--keyless", is_flag=True, help="Sign by the identity of this job, with sigstore.")
 @click.option("--output", "-o", "output_", type=click.Path(path_type=Path), metavar="FILE", help="Write to a new file.")
-def attest_command(session: Session, word: str, other: str | None, metric: str, sign: str, output_: Path | None) -> int:
+def attest_command(
+    session: Session, word: str, other: str | None, metric: str, sign: str | None, keyless: bool, output_: Path | None
+) -> int:
     """Sign the verdict on a receipt, on a claim, on B compared with A, or the folder of a report.
 
     Examples:
       receipts attest 3f9c 81aa --sign ana
       receipts attest mtp-off --sign ana --output mtp-off.dsse.json
       receipts attest report/weekly --sign ana
+      receipts attest 3f9c 81aa --keyless --output gain.sigstore.json
 
     The statement is in-toto's, in a DSSE envelope: its subjects are receipts by their SHA-256, its predicate has the
     digest of the rules, the answers and the findings. The verdict is given now; a report is signed as it was written,
     by the SHA-256 of its files. docs/signatures.md describes it.
     """
-    from receipts.plugins.trust.bundle import attested
+    from receipts.plugins.trust.bundle import attested, stated
+    from receipts.plugins.trust.keyless import signed_by_job
     from receipts.signing.key import read_private
 
-    key = read_private(sign)
+    if (sign is None) != keyless:
+        raise UsageError("name a key with --sign, or sign by the identity of this job with --keyless")
+    key = read_private(sign) if sign is not None else None
     answer = answered(session, word, other, metric)
-    content = attested(answer, key).to_json()
+    content = attested(answer, key).to_json() if key is not None else signed_by_job(stated(answer))
     if output_ is None:
         output.line(content.rstrip("\n"))
     else:
         files.write(output_, content)
-    output.note(f"{answer.kind}: {answer.status}, signed by {key.public.fingerprint}")
+    output.note(
+        f"{answer.kind}: {answer.status}, signed by {key.public.fingerprint if key is not None else 'this job'}"
+    )
     return 0
+
+
+@verb("attested")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--identity", required=True, metavar="NAME", help="Who signed: the URL of the workflow, or an address.")
+@click.option("--issuer", required=True, metavar="URL", help="Who vouches for it.")
+@click.option("--trusted-root", type=click.Path(path_type=Path), metavar="FILE", help="Sigstore's root; no network.")
+def attested_command(_: Session, file: Path, identity: str, issuer: str, trusted_root: Path | None) -> Answer:
+    """Check a statement that a job signed with attest --keyless, and print what it says.
+
+    Examples:
+      receipts attested gain.sigstore.json --issuer https://token.actions.githubusercontent.com \\
+        --identity https://github.com/team/bench/.github/workflows/perf.yml@refs/heads/main
+
+    Exit codes: 0 that identity signed it, 2 it did not, or the file is no such statement.
+    """
+    from receipts.plugins.trust.keyless import verified
+
+    says = verified(file, identity, issuer, trusted_root)
+    names = ", ".join(f"{name} ({receipt[:12]})" for receipt, name in says.receipts.items())
+    return Answer(says._asdict(), f"{says.kind}: {says.status}, on {names}; signed by {says.identity}")
 
 
 def answered(session: Session, word: str, other: str | None, metric: str) -> Answered:
