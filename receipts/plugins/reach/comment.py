@@ -48,7 +48,8 @@ def comment_command(
     """Put comparisons on a pull request of GitHub: answer, axes, interval, path, in one comment that is edited.
 
     Examples:
-      receipts compare base.json pr.json --require not-slower --json > compare.json; receipts comment compare.json
+      receipts compare base.json pr.json --require not-slower --json > compare.json
+      receipts comment compare.json
       receipts comment compare.json --print >> "$GITHUB_STEP_SUMMARY"
       receipts comment a.json b.json --page https://receipts.example.org --badge performance.svg
 

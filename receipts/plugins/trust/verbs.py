@@ -166,9 +166,9 @@ def pointer(_: Session, bundle: Path, place: str, receipt: str | None, key: str 
     """Write a pointer: a small file for git that names a receipt, the digest of its bundle, and where that is.
 
     Examples:
-      receipts pointer gain.tar --at ../bundles/gain.tar --receipt 3f9c --output benchmarks/gain.receipt.toml
-      receipts pointer gain.tar --at oci://ghcr.io/team/bench:gain --key ana.pub -o benchmarks/gain.receipt.toml
-      receipts verify benchmarks/gain.receipt.toml
+      receipts pointer gain.tar --at ../gain.tar --receipt 3f9c -o bench/gain.receipt.toml
+      receipts pointer gain.tar --at oci://ghcr.io/team/bench:gain -o bench/gain.receipt.toml
+      receipts verify bench/gain.receipt.toml
 
     Each command that takes a receipt's file takes FILE, whose name ends with .receipt.toml. A path is relative to FILE.
     """
