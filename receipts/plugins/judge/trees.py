@@ -54,6 +54,7 @@ LOADED: Final = (".py", ".pth", ".so", ".sh", ".pyc")
 LARGE: Final = 16 << 20  # bytes of a file that is hashed only where somebody added it
 MAX_NAMED: Final = 5
 PACKAGE: Final = Path(receipts.__file__).parent
+BESIDE_STORE: Final = ("", "-wal", "-shm", "-journal", ".evidence/")
 
 
 def measures(path: str, declared: Sequence[str] = ()) -> bool:
@@ -180,8 +181,10 @@ def _digest(folder: Path) -> str:
 
 
 @contextmanager
-def sides(revision: str | None, other: Path | None) -> Iterator[Sides]:
+def sides(revision: str | None, other: Path | None, store: Path | None = None) -> Iterator[Sides]:
     """The sides: the candidate is the work tree here; the base is a revision, another folder, or with neither the same.
+
+    ``store`` is the file of the store: it and what it keeps beside itself are no part of a side.
 
     Raises UsageError for a revision that there is none of, and outside a repository.
     """
@@ -197,7 +200,10 @@ def sides(revision: str | None, other: Path | None) -> Iterator[Sides]:
         git("init", "--quiet", "--bare", str(objects), folder=place)
         ignored = _ignored(top)
         (objects / "info").mkdir(exist_ok=True)
-        (objects / "info" / "exclude").write_text("\n".join(["__pycache__/", *(f"/{name}" for name in ignored)]) + "\n")
+        excluded = ["__pycache__/", *(f"/{name}" for name in ignored)]
+        if store is not None and (own := store.resolve()).is_relative_to(top):
+            excluded += [f"/{own.relative_to(top).as_posix()}{end}" for end in BESIDE_STORE]
+        (objects / "info" / "exclude").write_text("\n".join(excluded) + "\n")
         below = os.path.relpath(here, top)
         candidate = SideFolder(top, below, place / "candidate.index", objects)
         base = candidate

@@ -90,6 +90,7 @@ def judge(
     from receipts.plugins.judge.quantity import quantity
     from receipts.plugins.judge.trees import sides
     from receipts.questions.gate import share
+    from receipts.store.address import address
 
     for item in (target, *holds):
         quantity(item)
@@ -102,7 +103,8 @@ def judge(
     asked = recording.recorder_settings(session, lane)
     folder = Path(base) if os.path.isdir(base) else None
     own = recording.words_of(base) if folder is None and (" " in base.strip() or recording.is_script(base)) else command
-    with sides(base if folder is None and own is command else None, folder) as both:
+    file = None if session.server is not None else address(session.store_url).file
+    with sides(base if folder is None and own is command else None, folder, file) as both:
         both.refuse_other_measures()
         question = Asked(target, holds, least, _digest(both.base, own), _digest(both.candidate, command))
         turn = Turns(

@@ -260,6 +260,11 @@ def test_the_sides_of_a_revision_share_what_git_ignores_and_differ_in_the_rest(
         place = both.base.folder
     assert not place.exists()
     assert git("worktree", "list", folder=tmp_path).count("\n") == 0
+    for name in ("s.sqlite", "s.sqlite-wal", "s.sqlite.evidence/08/a.gz"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("the store's own")
+    with sides("HEAD", None, tmp_path / "s.sqlite") as both:
+        assert both.changed == ("log.txt", "new.py", "train.py")
     (tmp_path / "eval.py").write_text("2")
     with sides("HEAD", None) as both, pytest.raises(UsageError, match=r"1 file of what measures .*: eval\.py\. Commit"):
         both.refuse_other_measures()
