@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -15,6 +16,7 @@ from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.plugins.judge.boundary import ALONE, MOST_TURNS, TurnInterval, interval, turns_missing
 from receipts.plugins.judge.quantity import LOSS, Quantity, losses, quantity
+from receipts.plugins.judge.trees import DATA
 from receipts.plugins.judge.trial import SIDES
 from receipts.questions.comparisons import Comparisons
 
@@ -44,6 +46,7 @@ AMOUNTS: Final = ("measurement.tokens_per_step", TOTAL, "model.parameters_active
 NAMES: Final = ("model.name", "model.spec", "model.sparse_attention")
 GRADIENT: Final = "measurement.gradient_norm.first"
 OF_ONE_SEED, OF_TWO, AGREED = math.log(1.1), math.log(1.5), 0.005  # as C126 has them
+LOADING: Final = frozenset(("workers", "worker", "loader", "prefetch", "parallel", "cache", "threads", "num", "pin"))
 MOST_LOST: Final = 1 / 3
 
 
@@ -279,7 +282,7 @@ def _unfit(
     diff = verdict.difference
     totals = {item.stated.get(TOTAL) for item in (*base, *candidate)}
     same = {*NAMES, *(("model.architecture",) if len(totals) == 1 and None not in totals else ())}
-    moved = [axis for axis in diff.axes if axis.startswith(WORK) and axis not in same]
+    moved = [axis for axis in diff.axes if (axis.startswith(WORK) and axis not in same) or names_data(axis)]
     moved += [item.path for item in (*diff.work, *diff.derived) if item.path in AMOUNTS]
     if moved:
         return "discard", f"it computes something else: {', '.join(dict.fromkeys(moved))} changed"
@@ -288,6 +291,12 @@ def _unfit(
     if not (diff.changed or diff.unknown or diff.left_out):
         return "discard", "both sides ran the same code and inputs; is the package installed from one of them?"
     return None
+
+
+def names_data(axis: str) -> bool:
+    """Whether an input that differs names data, as ``inputs.train_data`` does, and not how it is loaded."""
+    words = set(re.split(r"[^a-z]+", axis.lower()))
+    return axis.startswith("inputs.") and bool(words & DATA) and not words & LOADING
 
 
 def _gradients(base: Sequence[Parsed], candidate: Sequence[Parsed]) -> tuple[float, float] | None:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from benchmarks.hacks.launches import Shelf, Tree, edited, launch, times, typed, written
 from receipts.base.errors import InputError, NotFound, UsageError
 from receipts.plugins.judge.boundary import ALONE, LOOKS, RATE, interval, next_level
+from receipts.plugins.judge.outcome import names_data
 from receipts.plugins.judge.quantity import quantity
 from receipts.plugins.judge.trees import measures, sides
 from receipts.plugins.judge.trial import Asked, asked_of
@@ -346,3 +347,19 @@ def test_a_candidate_has_to_come_to_the_loss_that_it_is_timed_to(shelf: Shelf, f
     losses = {f"measurement.loss.{name}": times(factor) for name in ("last", "values")}
     said = answer(shelf, tried(shelf, 0.05, question=question, change=losses))
     assert (said["answer"], word == "keep" or "does not come to a loss" in said["why"]) == (word, True), said["why"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        ("inputs.train_data", True),
+        ("inputs.data.path", True),
+        ("inputs.tokenizer", True),
+        ("inputs.data_workers", False),
+        ("inputs.dataloader.num", False),
+        ("inputs.wait", False),
+        ("parallelism.data", False),
+    ],
+)
+def test_an_input_that_names_other_data_is_other_work(axis: str, expected: bool) -> None:
+    assert names_data(axis) is expected
