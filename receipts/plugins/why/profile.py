@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import orjson
 
-from receipts.ingest.spans import Activities, SpanTrace
+from receipts.ingest.spans import Activities, SpanTrace, in_order
 from receipts.plugins.why import classes as kinds
 from receipts.plugins.why.classes import classes, host_kind, place_of
 from receipts.plugins.why.sweep import Window, marks_of, partition, union, windows
@@ -115,11 +115,12 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
     times: list[Counter[str]] = [Counter() for _ in tiles]
     rows: Counter[tuple[str, str]] = Counter()
     classed: Counter[str] = Counter()
+    talking = sum(of == "communication" for of, _ in own) <= MAX_COLLECTIVES
     exposed: Counter[tuple[int, int]] = Counter()
     for at, length, row, cause in partition(trace, work, [rank[of] for of, _ in own], tiles, host=host):
         of, by = own[row] if row >= 0 else (cause, "")
         times[at][of] += length
-        if of == "communication":
+        if talking and of == "communication":
             exposed[at, row] += length
         if not tiles[at].aside and row >= 0:
             rows[of, names[work.name[row]]] += length
@@ -133,7 +134,7 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         if at >= 0 and begin < tiles[at].end:
             launches[at] += 1
             counts[own[row][0], names[work.name[row]]] += not tiles[at].aside
-            if own[row][0] == "communication":
+            if talking and own[row][0] == "communication":
                 collectives[at].append((begin, work.lane[row], row))
     listed = [
         tuple(
@@ -142,7 +143,8 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
         )
         for at, own in enumerate(collectives)
     ]
-    spans = [(work.begin[row], work.end[row]) for row, (of, _) in enumerate(own) if of == "communication"]
+    ran = (row for row in in_order(work.begin, work.end.__getitem__) if own[row][0] == "communication")
+    spans = union((work.begin[row], work.end[row]) for row in ran)
     shown = sorted({name for step in times for name in step}, key=place_of)
     return Profile(
         trace.producer,
@@ -162,8 +164,8 @@ def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
             for (of, name), time in sorted(rows.items(), key=lambda item: (-item[1], item[0]))
         ),
         (classed["op"], classed["name"], classed["other"]),
-        _overlap(union(spans), [(tile.begin, tile.end) for tile in tiles if not tile.aside]),
-        tuple(listed) if 0 < sum(map(len, listed)) <= MAX_COLLECTIVES else (),
+        _overlap(spans, [(tile.begin, tile.end) for tile in tiles if not tile.aside]),
+        tuple(listed) if any(listed) else (),
     )
 
 

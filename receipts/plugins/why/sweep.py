@@ -113,9 +113,9 @@ def owners(work: Activities, ranks: Sequence[int], names: Sequence[str]) -> Iter
 
 
 def union(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans that do not touch, over the same time."""
+    """Spans that do not touch, over the same time; ``spans`` come by their begin."""
     joined: list[tuple[int, int]] = []
-    for begin, end in sorted(spans):
+    for begin, end in spans:
         if joined and begin <= joined[-1][1]:
             joined[-1] = joined[-1][0], max(end, joined[-1][1])
         elif end > begin:
@@ -138,7 +138,11 @@ class HostTimes:
         def spans(kind: str) -> list[tuple[int, int]]:
             return [(begin, end) for name, begin, end in trace.host if name == kind]
 
-        return cls(union(spans(COMPILE)), union(spans(DATA)), sorted((end, begin) for begin, end in spans(SYNC)))
+        return cls(
+            union(sorted(spans(COMPILE))),
+            union(sorted(spans(DATA))),
+            sorted((end, begin) for begin, end in spans(SYNC)),
+        )
 
     def causes(self, begin: int, end: int, launched: int) -> Iterator[tuple[int, int, str]]:
         """A gap in parts, each with its cause. ``launched`` is when the host launched what ended it; -1: unknown."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from receipts.ingest.device_profile import event_arguments
@@ -23,6 +23,7 @@ _LAUNCHES: Final = re.compile(r"launch|memcpy|memset|graph|enqueue", re.I)
 _KINDS: Final = {"kernel": "k", "gpu_memcpy": "y", "memcpy": "y", "gpu_memset": "s", "memset": "s"}
 # Columns of operators: begin, end, thread, name, sequence number, External id.
 _NONE: Final = -1
+_NO_CALLS: Final = (array("q"), array("i"), array("i"))
 
 
 class SpanCollector:
@@ -33,7 +34,7 @@ class SpanCollector:
         self.trace = SpanTrace("torch.profiler")
         self._kinds: dict[str, str] = {}
         self._threads: dict[Any, int] = {}
-        self._operators = tuple(array(kind) for kind in "qqiiqq")
+        self._operators = tuple(array(kind) for kind in "qqiiii")
         self._launches = tuple(array(kind) for kind in "qqi")  # correlation, begin, thread
         self._work: dict[str, tuple[Activities, array[int], array[int]]] = {}  # with correlation and External id
         self._held = 0
@@ -70,8 +71,8 @@ class SpanCollector:
         ends.append(end)
         threads.append(self._thread(event))
         names.append(trace.names.number(name))
-        sequences.append(_whole(arguments.get("Sequence number")))
-        externals.append(_whole(arguments.get("External id")))
+        sequences.append(_small(arguments.get("Sequence number")))
+        externals.append(_small(arguments.get("External id")))
 
     def runtime(self, name: str, event: dict[str, Any], begin: int, end: int) -> None:
         """A call of the device's runtime."""
@@ -92,7 +93,7 @@ class SpanCollector:
         arguments = event_arguments(event)
         device, stream = arguments.get("device", event.get("pid")), arguments.get("stream", event.get("tid"))
         activities, correlations, externals = self._work.setdefault(
-            str(device)[:40], (Activities(), array("q"), array("q"))
+            str(device)[:40], (Activities(), array("q"), array("i"))
         )
         kind = _KINDS[category]
         if kind == "k" and "graph id" in arguments and "graph node id" not in arguments:
@@ -103,7 +104,7 @@ class SpanCollector:
         lane = stream if type(stream) is int and abs(stream) < 1 << 62 else 0
         activities.add(begin, end, lane, self.trace.names.number(name[:_MAX_NAME]), 0, _NONE, kind)
         correlations.append(_whole(arguments.get("correlation")))
-        externals.append(_whole(arguments.get("External id", arguments.get("external id"))))
+        externals.append(_small(arguments.get("External id", arguments.get("external id"))))
 
     def finish(self, facts: dict[str, Any], broken: str) -> bytes | None:
         """The plugin's extract; None where nothing was collected."""
@@ -115,8 +116,9 @@ class SpanCollector:
         walk = _Walk(trace, self._operators)
         if self._work:
             calls = self._launched()
+            devices = [item[0] for _, item in sorted(self._work.items())]
             for thread, rows in threads:
-                walk.launches(rows, calls.get(thread, ()))
+                walk.launches(rows, *calls.get(thread, _NO_CALLS), devices)
             for device, (activities, _, externals) in sorted(self._work.items()):
                 walk.link(activities, externals)
                 trace.devices[device] = activities
@@ -139,27 +141,31 @@ class SpanCollector:
         order = sorted(range(len(rows)), key=lambda thread: (first[thread], names[thread]))
         return [(thread, rows[thread]) for thread in order]
 
-    def _launched(self) -> dict[int, list[tuple[int, Activities, int]]]:
-        """The calls that launched something, by thread: when, and which row of which device."""
+    def _launched(self) -> dict[int, tuple[array[int], array[int], array[int]]]:
+        """The calls that launched something, by thread: when, and which row of which device, in columns."""
         numbers, begins, threads = self._launches
-        calls: dict[int, list[tuple[int, Activities, int]]] = {}
-        order = list(in_order(numbers, begins.__getitem__))
-        for _, (activities, correlations, _) in sorted(self._work.items()):
+        calls: dict[int, tuple[array[int], array[int], array[int]]] = {}
+        order = array("i", in_order(numbers, begins.__getitem__))
+        for device, (_, (activities, correlations, _)) in enumerate(sorted(self._work.items())):
             at = 0
             for row in in_order(correlations, activities.begin.__getitem__):
                 wanted = correlations[row]
                 while at < len(order) and numbers[order[at]] < wanted:
                     at += 1
                 if wanted > 0 and at < len(order) and numbers[order[at]] == wanted:
-                    activities.launched[row] = begins[order[at]]
-                    calls.setdefault(threads[order[at]], []).append((begins[order[at]], activities, row))
-        for several in calls.values():
-            several.sort(key=lambda call: call[0])
+                    begin = activities.launched[row] = begins[order[at]]
+                    of = calls.setdefault(threads[order[at]], (array("q"), array("i"), array("i")))
+                    for column, value in zip(of, (begin, device, row), strict=True):
+                        column.append(value)
         return calls
 
 
 def _whole(value: Any) -> int:
     return value if type(value) is int and 0 <= value < 1 << 62 else _NONE
+
+
+def _small(value: Any) -> int:
+    return value if type(value) is int and 0 <= value < 1 << 31 else _NONE
 
 
 class _Walk:
@@ -170,10 +176,15 @@ class _Walk:
         self._begin, self._end, _, self._name, self._sequence, self._external = operators
         self._known: dict[tuple[int, int], int] = {}
         self._forward: dict[int, int] = {}
-        self._of_external: dict[int, int] = {}
+        self._own = array("i", bytes(4 * len(self._begin)))  # the chain that ends with each operator
         names = trace.names.texts
         self._backward = {
             number for number, text in enumerate(names) if "ackward" in text or text.startswith("autograd::")
+        }
+        self._sought = {
+            sequence
+            for name, sequence in zip(self._name, self._sequence, strict=True)
+            if sequence >= 0 and name in self._backward
         }
 
     def _chain(self, around: int, name: int) -> int:
@@ -197,44 +208,52 @@ class _Walk:
             if sequence >= 0:
                 if self._name[row] not in self._backward:
                     # Operators before it may bear its number; the last one made the node of the backward pass.
-                    self._forward[sequence] = self._chain(around, self._name[row])
+                    if sequence in self._sought:
+                        self._forward[sequence] = self._chain(around, self._name[row])
                 elif not around or self._trace.chains[around][1] not in self._backward:
                     around = self._forward.get(sequence, around)
             chain = self._chain(around, self._name[row])
-            if self._external[row] >= 0:
-                self._of_external[self._external[row]] = chain
+            self._own[row] = chain
             stack.append((end[row], chain))
             yield row, end[row], chain
 
-    def launches(self, rows: array[int], calls: Any) -> None:
+    def launches(
+        self,
+        rows: array[int],
+        begins: array[int],
+        of: array[int],
+        launched: array[int],
+        devices: Sequence[Activities],
+    ) -> None:
         """Give each activity that a thread launched the chain around its launch."""
         stack: list[tuple[int, int]] = []
-        waiting = iter(calls)
+        waiting = in_order(begins, lambda call: (of[call], launched[call]))
         call = next(waiting, None)
         for row, end, chain in self._nested(rows):
             begin = self._begin[row]
-            while call is not None and call[0] < begin:
-                self._give(stack, call)
+            while call is not None and begins[call] < begin:
+                devices[of[call]].chain[launched[call]] = _around(stack, begins[call])
                 call = next(waiting, None)
-            while stack and stack[-1][0] <= begin:
-                stack.pop()
+            _around(stack, begin)
             stack.append((end, chain))
         while call is not None:
-            self._give(stack, call)
+            devices[of[call]].chain[launched[call]] = _around(stack, begins[call])
             call = next(waiting, None)
-
-    @staticmethod
-    def _give(stack: list[tuple[int, int]], call: tuple[int, Activities, int]) -> None:
-        at, activities, row = call
-        while stack and stack[-1][0] <= at:
-            stack.pop()
-        activities.chain[row] = stack[-1][1] if stack else 0
 
     def link(self, activities: Activities, externals: array[int]) -> None:
         """Give activities whose launch is not in the trace the chain of their External id."""
-        for row, external in enumerate(externals):
-            if not activities.chain[row] and external >= 0:
-                activities.chain[row] = self._of_external.get(external, 0)
+        chains = activities.chain
+        wanted = {number for row, number in enumerate(externals) if number >= 0 and not chains[row]}
+        named: dict[int, tuple[int, int, int]] = {}
+        for row, number in enumerate(self._external):
+            if number in wanted:
+                # Of several operators with one number, the innermost of the last.
+                named[number] = max(
+                    named.get(number, (_NONE, 0, 0)), (self._begin[row], -self._end[row], self._own[row])
+                )
+        for row, number in enumerate(externals):
+            if not chains[row] and number in named:
+                chains[row] = named[number][2]
 
     def self_time(self, rows: array[int], thread: int, work: Activities) -> None:
         """Lay the time of a thread to the deepest operator."""
@@ -261,3 +280,10 @@ class _Walk:
             now = self._begin[row]
             stack.append((end, chain))
         until(max((end for end, _ in stack), default=0))
+
+
+def _around(stack: list[tuple[int, int]], moment: int) -> int:
+    """The innermost chain at a moment, 0 for none; what ended before it leaves the stack."""
+    while stack and stack[-1][0] <= moment:
+        stack.pop()
+    return stack[-1][1] if stack else 0
