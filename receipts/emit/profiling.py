@@ -25,6 +25,16 @@ LOG_LEVEL = "KINETO_LOG_LEVEL"
 # Seconds that a thread of the job which begins a trace waits until the step has ended that ours covers.
 PATIENCE = 10.0
 
+# Whether a profiler of the job is prepared and not enabled, as one that warms up: a watch takes note of it. Another
+# one that began meanwhile would end its session, and both would read what is gone.
+prepared = False
+
+
+def note_prepared(now: bool) -> None:
+    """A profiler of this process was prepared, or enabled."""
+    global prepared
+    prepared = now
+
 
 class TorchTrace:
     """One file of `torch.profiler`, with the shapes of operators, which bind it to its launch.
@@ -52,8 +62,8 @@ class TorchTrace:
         self.timed: Callable[[int], Any] = lambda number: profiler.record_function(f"{TIMED}{number}")
 
     def busy(self) -> bool:
-        """Whether the job's own profiler runs, in this thread or in another one."""
-        return self._enabled() or bool(getattr(self._module, "_is_profiler_enabled", False))
+        """Whether the job's own profiler runs or warms up, in this thread or in another one."""
+        return prepared or self._enabled() or bool(getattr(self._module, "_is_profiler_enabled", False))
 
     def start(self) -> None:
         """Begin; from now on whoever begins another trace ends this one first."""

@@ -45,6 +45,7 @@ class Hooks:
         self._handle: Any = None
         self._silent: set[str] = set()
         self._compiling: Callable[[], bool] = torch.compiler.is_compiling
+        self._frames: Listener = imported.part("torch._C._dynamo.eval_frame", "set_eval_frame") or (lambda now: now)
 
     def __repr__(self) -> str:
         return f"Hooks({len(self._replaced)} replaced)"
@@ -53,11 +54,16 @@ class Hooks:
         """Listen to what is imported by now; calling it again adds what came since."""
         if self._handle is None:
             post = sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook
-            self._handle = post(lambda optimizer, given, named: self._tell("stepped", optimizer))
+            stepped: Listener = lambda optimizer, given, named: self._tell("stepped", optimizer)  # noqa: E731 # marked
+            for function in (stepped, self._tell):
+                self._skip(function)
+            self._handle = post(stepped)
         self._wrap("torch.autograd", "backward", self._around("backward"))
         scope = vars(sys.modules["torch.autograd.profiler"]).get("record_function")
         self._wrap_in(scope, "__enter__", self._scope(begins=True))
         self._wrap_in(scope, "__exit__", self._scope(begins=False))
+        self._wrap("torch.autograd.profiler", "_prepare_profiler", self._after("prepared"))
+        self._wrap("torch.autograd.profiler", "_enable_profiler", self._after("enabled"))
         for module, name in CLIPPING:
             self._wrap(module, name, self._after("clipped"))
         for module, name in SAVING:
@@ -83,11 +89,15 @@ class Hooks:
         """Call what listens; it never raises, and is not called again after it failed."""
         if event in self._silent:
             return
+        # Where a function that is compiled ends its graph, what it calls would be compiled too, and break.
+        frames = self._frames(None)
         try:
             getattr(self._listener, event)(*given)
         except Exception as error:
             self._silent.add(event)
             self._listener.fault(event, error)
+        finally:
+            self._frames(frames)
 
     def _wrap(self, module: str, name: str, make: Callable[[Any], Any]) -> None:
         # Torch itself is still being imported when it is armed.
@@ -97,9 +107,19 @@ class Hooks:
         inner = None if owner is None else vars(owner).get(name)
         if inner is None or (id(owner), name) in self._replaced:
             return
-        ours = wraps(inner)(make(inner))
+        ours = wraps(inner)(made := make(inner))
+        self._skip(made)
         setattr(owner, name, ours)
         self._replaced[id(owner), name] = owner, inner, ours
+
+    def _skip(self, function: Any) -> None:
+        """Have torch.compile take a function for no frame of its own; a graph may still go through it."""
+        frames = imported.module("torch._C._dynamo.eval_frame")
+        if hasattr(frames, "set_code_exec_strategy"):
+            action = frames._FrameAction
+            frames.set_code_exec_strategy(function.__code__, frames._FrameExecStrategy(action.SKIP, action.DEFAULT))
+        elif hasattr(frames, "skip_code"):  # before 2.8
+            frames.skip_code(function.__code__)
 
     def _after(self, event: str) -> Callable[[Any], Any]:
         def make(inner: Any) -> Any:

@@ -80,8 +80,11 @@ class InputReader:
                 self._handles.append(handle)
 
     def _hook(self, index: int) -> Callable[..., None]:
+        compiling = self._torch.compiler.is_compiling
+
         def look(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-            self.look(index, module.training, given, named)
+            if not compiling():
+                self.look(index, module.training, given, named)
 
         return look
 

@@ -11,6 +11,7 @@ import sys
 import weakref
 from _thread import get_ident
 
+from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.sight import layout, model, root
 from receipts.emit.sight.hooks import Hooks
@@ -318,6 +319,14 @@ class Watch:
             begun = perf_counter_ns()
             self.rec.step_told()
             self._since += perf_counter_ns() - begun  # it is not the next step's
+
+    def prepared(self, *_: Any) -> None:
+        """A profiler is prepared, and warms up."""
+        profiling.note_prepared(True)
+
+    def enabled(self, *_: Any) -> None:
+        """It runs."""
+        profiling.note_prepared(False)
 
     def clipped(self, result: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """Gradients were clipped, by their norm."""
