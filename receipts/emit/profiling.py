@@ -16,7 +16,7 @@ from receipts.emit.steps import BITS, StepTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
 # The mark of what the recorder timed as a step: `ProfilerStep` reaches from the end of one to the end of the next.
@@ -28,6 +28,8 @@ PATIENCE = 10.0
 # Whether a profiler of the job is prepared and not enabled, as one that warms up: a watch takes note of it. Another
 # one that began meanwhile would end its session, and both would read what is gone.
 prepared = False
+# Heads, those of keys, and their width, as the latest trace of torch shows attention; of keys None where it is by hand.
+attention: set[tuple[int, int | None, int | None]] = set()
 
 
 def note_prepared(now: bool) -> None:
@@ -112,6 +114,10 @@ class TorchTrace:
 
     def write(self, cut: int | None) -> list[str]:
         """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
+        with suppress(Exception):  # private names of this torch
+            ran = set(_attention(self._profile.profiler.kineto_results.events()))
+            attention.clear()
+            attention.update({item for item in ran if item[2] is not None} or ran)
         self._profile.export_chrome_trace(self.file)
         if cut is not None:
             import gzip
@@ -124,6 +130,18 @@ class TorchTrace:
                 stream.write(text)
         self.drop()
         return [self.file]
+
+
+def _attention(events: Any) -> Iterator[tuple[int, int | None, int | None]]:
+    """By the shapes of query and key, (batch, heads, length, width), or of weights, (batch, heads, length, length)."""
+    for event in events:
+        name = event.name()
+        if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
+            query, key = event.shapes()[:2]
+            if len(query) == len(key) == 4:
+                yield int(query[1]), int(key[1]), int(query[3])
+        elif name == "aten::_softmax" and len(shape := event.shapes()[0]) == 4 and shape[2] == shape[3]:
+            yield int(shape[1]), None, None
 
 
 class JaxTrace:

@@ -21,6 +21,7 @@ from receipts.emit import Recorder
 
 STEPS, ROWS, LENGTH, WORDS, WIDTH = 12, 3, 8, 40, 16
 CASES = {}
+BREAKS = []
 
 
 class Block(nn.Module):
@@ -297,6 +298,59 @@ def compiled_lambda(rec):
 
 
 @case
+def compiled_with_its_backward_pass(rec):
+    model = Decoder()
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+
+    @torch.compile(backend="eager")
+    def step(x):
+        loss_of(model, x).backward()
+
+    for _ in range(STEPS):
+        step(batch())
+        optimizer.step()
+        optimizer.zero_grad()
+    BREAKS.extend(torch._dynamo.utils.counters["graph_break"].values())
+
+
+@case
+def one_batch_and_two_losses(rec):
+    model = Decoder()
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for _ in range(STEPS):
+        logits = model(batch())
+        logits.mean().backward(retain_graph=True)
+        logits.square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+class LowRank(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base = base.requires_grad_(False)
+        self.a, self.b = nn.Parameter(torch.randn(2, base.in_features)), nn.Parameter(torch.zeros(base.out_features, 2))
+
+    def forward(self, x):
+        return self.base(x) + x @ self.a.T @ self.b.T
+
+
+@case
+def adapted_by_hand(rec):
+    model = Decoder().requires_grad_(False)
+    for block in model.h:
+        block.mlp[0] = LowRank(block.mlp[0])
+    optimizer = torch.optim.AdamW([item for item in model.parameters() if item.requires_grad])
+    rec.watch(model)
+    for _ in range(STEPS):
+        loss_of(model, batch()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case
 def marked_by_the_job(rec):
     model = Decoder()
     optimizer = torch.optim.AdamW(model.parameters())
@@ -350,7 +404,7 @@ def main():
         results[name] = one(name, folder)
     hooks = sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks
     left = {"hooks": len(hooks), "backward": torch.autograd.backward.__module__, "save": torch.save.__module__}
-    print(json.dumps({"cases": results, "left": left}))
+    print(json.dumps({"cases": results, "left": left, "breaks": BREAKS}))
 
 
 if __name__ == "__main__":

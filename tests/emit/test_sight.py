@@ -134,9 +134,9 @@ def test_every_loop_has_its_steps_and_one_model_has_one_digest(loops: dict[str, 
         cases, STEPS
     )
     digests = {name: case["model"]["architecture"] for name, case in cases.items()}
-    others = {digests.pop(name) for name in ("critic_five_times", "modules_of_its_own")}
+    others = {digests.pop(name) for name in ("critic_five_times", "modules_of_its_own", "adapted_by_hand")}
     assert len(set(digests.values())) == 1, digests
-    assert len(others) == 2
+    assert len(others) == 3
     assert others.isdisjoint(digests.values())
 
 
@@ -144,7 +144,8 @@ def test_every_loop_has_its_steps_and_one_model_has_one_digest(loops: dict[str, 
 @pytest.mark.parametrize(
     ("name", "tokens"),
     [("plain", 24), ("accumulated_and_evaluated", 96), ("critic_five_times", 6), ("searching_closure", 24)]
-    + [(name, 24) for name in ("compiled_module", "compiled_in_place", "compiled_lambda", "one_optimizer_a_parameter")],
+    + [(name, 24) for name in ("compiled_module", "compiled_in_place", "compiled_lambda", "one_optimizer_a_parameter")]
+    + [("one_batch_and_two_losses", 24), ("compiled_with_its_backward_pass", 24)],
 )
 def test_tokens_are_those_of_the_batch(loops: dict[str, Any], name: str, tokens: int) -> None:
     case = loops["cases"][name]
@@ -166,6 +167,12 @@ def test_geometry_numerics_and_posture_are_seen(loops: dict[str, Any]) -> None:
     assert cases["checkpointed"]["numerics"]["recompute"] == "full"
     assert cases["plain"]["numerics"]["recompute"] == "none"
     assert cases["adapted"]["numerics"]["adapters"] == {"kind": "lora", "rank": 2, "injected": "before_sharding"}
+    assert cases["adapted_by_hand"]["numerics"]["adapters"] == {
+        "kind": "lora",
+        "rank": 2,
+        "injected": "before_sharding",
+    }
+    assert loops["breaks"] == [1], "the backward pass itself ends the graph, and nothing that listens does"
     assert [cases[name]["posture"] for name in ("plain", "compiled_module")] == ["eager", "whole_graph"]
 
 

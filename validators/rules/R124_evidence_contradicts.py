@@ -11,14 +11,16 @@ pass. As open: multiplications of less than a forward and two backward passes, w
 *Accepted.* More work than is stated: padding, evaluation, several heads of the loss, activations that are computed
 again. What each rank owns: heads over the tensor degree, a part of the sequence, a part of the batch. What no trace
 shows is no offense: compiled steps and graphs, other attention, layers of a pipeline's other stages, inputs that are
-not looked up, blocks without attention. Steps that differ in tokens (`batch.ragged`): those of a trace may be short
-ones; as open below half of the mean.
+not looked up, blocks without attention, a model without a stack of layers. Where nothing shows a loss over the
+vocabulary, its head is none of the multiplications that are asked for. Steps that differ in tokens (`batch.ragged`):
+those of a trace may be short ones; as open below half of the mean.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, rule, runs_model
@@ -31,6 +33,8 @@ MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.
 LENGTH, TOKENS, RAGGED = "batch.sequence_length", "measurement.tokens_per_step", "batch.ragged"
 DEPTH, HEADS, WIDTH, HIDDEN = "model.depth", "model.heads", "model.head_dim", "model.hidden"
 VOCABULARY, ADAPTERS = "model.vocabulary", "numerics.adapters.kind"
+PATTERN = "model.pattern"
+STACK = (DEPTH, PATTERN, "model.ffn", "model.experts")
 MOST = 0.9  # of what is stated: a shifted target, and sequences that end early
 FEW = 0.5  # of a mean, in the few steps of a trace
 PASSES = 3.0  # forward, and backward to activations and to weights
@@ -64,9 +68,12 @@ def needs(case: Case) -> Iterable[str]:
     shown = {name for _, numbers in _shown(case) for name in numbers}
     if not shown:
         return
-    yield from (MICRO, GLOBAL, DEPTH, "model.pattern")
+    yield from (MICRO, GLOBAL)
     if not case.get(RAGGED):
         yield LENGTH
+    # A model of pictures, or without layers alike, has neither; who states a part of a stack states them all.
+    if {"attention_calls", "tokens"} <= shown or any(case.get(name) for name in STACK):
+        yield from (DEPTH, PATTERN)
     yield from (f"{CHIPS}|{DATA}", *wanted(case.lane))
     if "table_rows" in shown:
         yield VOCABULARY
@@ -181,7 +188,11 @@ def _multiplied(case: Case, layout: Layout, shown: Mapping[str, int], at: str) -
     """Multiplications of weights against the least that the stated model needs, where one process computed all."""
     if "matmul_flops" not in shown or case.get(CHIPS) != 1:
         return
-    flops, least = shown["matmul_flops"] / shown["steps"], least_flops_per_token(geometry_of(case.stated))
+    geometry = geometry_of(case.stated)
+    if "loss_classes" not in shown and geometry.vocabulary:  # an encoder has no head over its vocabulary
+        headless = replace(geometry, vocabulary=0, parameters_total=None, parameters_active=None)
+        geometry = headless if shown.get("table_rows", 0) >= geometry.vocabulary else geometry
+    flops, least = shown["matmul_flops"] / shown["steps"], least_flops_per_token(geometry)
     passes = flops / (least * layout.tokens) if least else PASSES
     if passes < MOST:
         yield _less(at, f"{passes:.0%} of the multiplications of one forward pass", "all of them")

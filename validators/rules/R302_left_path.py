@@ -7,7 +7,8 @@ every step through the host and back; the loss was the same to the last bit.
 computed in place of the accelerator; eager code ran in place of compiled code; the compiler computed bf16 matmuls in
 fp32; CUDA graphs were replayed that nobody asked for. A witness launch of the same configuration saw another path than
 the launch itself (where it cannot be told whether the witness ran the same configuration, the question stays open; a
-witness of another context never contradicts).
+witness of another context never contradicts). Open as well: a trace in which nothing attends, of a model whose pattern
+has attention.
 
 *Accepted.* What was witnessed is what was intended and what the lane permits. Where a launch states no intent
 (`path.intended`), the lane is the intent: any path that it permits is right. `auto` intends any permitted path, and
@@ -23,7 +24,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
+from receipts.metrics.flops import geometry_of
 from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.patterns import ATTENDING
 from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 
 _NAMES = (
@@ -70,6 +73,7 @@ def left_path(case: Case) -> Iterator[Offense]:
             yield _offense(name, got, f"one that lane {case.lane.name} permits: {', '.join(allowed)}")
         elif want is not None and not _same(name, want, got) and not (name == "compute_dtype" and _widened(case, got)):
             yield _offense(name, got, f"{want}, as {intended_path} asks")
+    yield from _nothing_attends(case)
     graphs = case.get("compile.cuda_graph_implementation")
     if case.get(_GRAPHS_SEEN) is True and graphs is not None and not parts(graphs):
         yield Offense(
@@ -80,6 +84,13 @@ def left_path(case: Case) -> Iterator[Offense]:
         )
     yield from _fallbacks(case)
     yield from _contradictions(case)
+
+
+def _nothing_attends(case: Case) -> Iterator[Offense]:
+    """A trace without attention, of a model that has some: it ran where no operator shows it, or not at all."""
+    blocks = geometry_of(case.stated).blocks or {}
+    if case.get(f"{WITNESSED}.attention") == "none" and any(blocks.get(kind) for kind in ATTENDING):
+        yield _offense("attention", "none", "what computes the attention of model.pattern")._replace(level=I)
 
 
 def _contradictions(case: Case) -> Iterator[Offense]:

@@ -20,7 +20,8 @@ FFN = ("intermediate_size", "n_inner", "d_ff", "ffn_dim", "dim_feedforward", "ff
 EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "n_experts", "moe_num_experts")
 TOP_K = ("num_experts_per_tok", "top_k", "topk", "num_experts_per_token", "n_activated_experts", "k")
 CONFIGS = ("config", "cfg", "conf", "args", "params", "hparams")
-ATTENTION = re.compile(r"attn|attention|qkv|q_proj|\bwq\b|c_attn|to_q|in_proj|query", re.I)
+ATTENTION = re.compile(r"attn|attention|qkv|q_proj|\bwq\b|c_attn|to_q|in_proj_weight|query", re.I)
+KEYS = re.compile(r"(?:^|[._])(?:k_proj|wk|to_k|key|k_lin|lin_k)$")
 MAMBA = re.compile(r"mamba|\bssm\b|A_log", re.I)
 ROUTER = re.compile(r"gate$|router|gating|gate\.|\bwg\b", re.I)
 POSITIONS = re.compile(r"pos|wpe|type", re.I)
@@ -32,14 +33,14 @@ class Geometry:
     def __init__(self, watch: Watch, model: Any) -> None:
         self.seen: dict[str, Any] = {"name": root.class_name(model)}
         self.inferred: dict[str, Any] = {}
-        self._model = model
+        self._model, self._attention = model, watch.attention()
         self._names: dict[int, list[str]] = {}
         for name, item in model.named_parameters(remove_duplicate=False):
             self._names.setdefault(id(item), []).append(root.canonical(name))
         self.blocks = stack(model)
         self._tables(any(reader.ids for reader in watch.readers) or not any(reader.rows for reader in watch.readers))
-        if self.blocks:
-            self._stack()
+        if all(letters := [_letter(block) for block in self.blocks]) and letters:
+            self._stack(letters)
 
     def __repr__(self) -> str:
         return f"Geometry({self.seen})"
@@ -58,6 +59,9 @@ class Geometry:
             _, table = max(tokens, key=lambda pair: int(pair[1].num_embeddings))
             self.seen["vocabulary"] = int(table.num_embeddings)
             self.seen["hidden"] = int(table.embedding_dim)
+            cells = [item for item in self._model.modules() if _is(item, "RNNBase")]
+            if cells and not self.blocks:
+                self.seen["hidden"] = int(cells[-1].hidden_size)
             self.seen["tied_embeddings"] = len(self._names.get(id(table.weight), ())) > 1
 
     def _own(self, *names: str) -> int | None:
@@ -72,29 +76,40 @@ class Geometry:
             break
         return None
 
-    def _stack(self) -> None:
+    def _stack(self, letters: list[str]) -> None:
         blocks = self.blocks
         self.seen["depth"] = len(blocks)
-        letters = [_letter(block) for block in blocks]
-        if all(letters):
-            self.inferred["pattern"] = letters[0] if len(set(letters)) == 1 else "".join(letters)
-            self.inferred["alphabet"] = "nemo"
-            attending = sum("*" in letter for letter in letters)
-            if attending:
-                self.inferred["attention_kinds"] = self._kinds(attending)
-            self.inferred["family"] = _family(letters)
+        self.inferred["pattern"] = letters[0] if len(set(letters)) == 1 else "".join(letters)
+        self.inferred["alphabet"] = "nemo"
+        self.inferred["family"] = _family(letters)
         block = blocks[-1]
-        heads = self._own(*HEADS) or _attribute(block, HEADS)
-        if heads:
-            self.seen["heads"] = heads
-            self.inferred["kv_heads"] = self._own(*KV_HEADS) or _attribute(block, KV_HEADS) or heads
-            wide, hidden = self._own(*HEAD_DIM) or _attribute(block, HEAD_DIM), self.seen.get("hidden")
-            self.inferred["head_dim"] = wide or (hidden // heads if hidden and hidden % heads == 0 else None)
+        if "hidden" not in self.seen and (wide := _normalized(block)):
+            self.seen["hidden"] = wide
+        if attending := sum("*" in letter for letter in letters):
+            self.inferred["attention_kinds"] = self._kinds(attending)
+            self._heads(block)
         if any("E" in letter for letter in letters):
             self.inferred["experts"] = self._own(*EXPERTS) or _attribute(block, EXPERTS) or _experts(block)
             self.inferred["top_k"] = self._own(*TOP_K) or _attribute(block, TOP_K)
         else:
             self._feed_forward(block)
+
+    def _heads(self, block: Any) -> None:
+        """Heads as the model calls them, else as attention ran; those of keys by the width of their projection."""
+        heads, kv_heads, wide = self._own(*HEADS) or _attribute(block, HEADS), None, None
+        if len(self._attention) == 1:
+            ((ran, kv_heads, wide),) = self._attention
+            heads = heads or ran
+        if not heads:
+            return
+        hidden = self.seen.get("hidden")
+        wide = wide or self._own(*HEAD_DIM) or _attribute(block, HEAD_DIM)
+        wide = wide or (hidden // heads if hidden and hidden % heads == 0 else None)
+        keys = {matrix[1] for name, item in block.named_modules() if KEYS.search(name) and (matrix := _matrix(item))}
+        by_width = keys.pop() // wide if len(keys) == 1 and wide else None
+        self.seen["heads"] = heads
+        self.inferred["kv_heads"] = self._own(*KV_HEADS) or _attribute(block, KV_HEADS) or by_width or kv_heads or heads
+        self.inferred["head_dim"] = wide
 
     def _feed_forward(self, block: Any) -> None:
         """The width of a dense feed-forward, by the matrices that are not attention's: one of them leads back."""
@@ -152,7 +167,12 @@ def _letter(block: Any) -> str:
     """The letter of a block in the alphabet of Megatron-Core; empty for what it has none for."""
     names = [f"{name}.{type(item).__name__}" for name, item in block.named_modules() if name]
     words = " ".join([*names, *(name for name, _ in block.named_parameters())])
-    matrices = [name for name, item in block.named_modules() if _matrix(item) is not None]
+    mixers = [name for name, item in block.named_modules() if name and ("A_log" in item._parameters)]
+    matrices = [
+        name
+        for name, item in block.named_modules()
+        if _matrix(item) is not None and not any(name.startswith(f"{mixer}.") for mixer in mixers)
+    ]
     attends, keeps = bool(ATTENTION.search(words)), bool(MAMBA.search(words))
     routed = bool(re.search(r"expert", words, re.I)) and any(ROUTER.search(name) for name in words.split())
     if any(_is(item, "Conv1d", "Conv2d", "LSTM", "GRU") for item in block.modules()) and not (attends or keeps):
@@ -176,6 +196,12 @@ def _experts(block: Any) -> int | None:
     return next(
         (int(item.shape[0]) for name, item in block.named_parameters() if "expert" in name and item.dim() == 3), None
     )
+
+
+def _normalized(block: Any) -> int | None:
+    """The width that a block's norms have."""
+    shapes = {tuple(shape) for item in block.modules() if (shape := getattr(item, "normalized_shape", None))}
+    return int(shapes.pop()[-1]) if len(shapes) == 1 else None
 
 
 def _matrix(module: Any) -> tuple[int, int] | None:

@@ -28,7 +28,7 @@ class Look:
         self._handles: list[Any] = []
         self.again: set[int] = set()
         self.types: dict[str, int] = {}
-        self.attention: set[tuple[int, int, int]] = set()
+        self.attention: set[tuple[int, int | None, int | None]] = set()
         self.hooked = False
         self._put(model)
         self._functional: Any = torch.nn.functional

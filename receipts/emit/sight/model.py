@@ -47,10 +47,6 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         seen["model.architecture"], seen["model.modules"] = digests
         seen["model.parameters_total"] = sum(item.numel() for item in every)
     kind = geometry.Geometry(watch, inner)
-    if watch.look is not None and len(watch.look.attention) == 1:
-        heads, kv_heads, wide = next(iter(watch.look.attention))
-        kind.seen.setdefault("heads", heads)
-        kind.inferred = {"kv_heads": kv_heads, "head_dim": wide} | {k: v for k, v in kind.inferred.items() if v}
     seen |= {f"model.{name}": value for name, value in kind.seen.items()}
     fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
     (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
@@ -86,7 +82,7 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
     for item in every:
         if item.is_floating_point():
             stored[TYPES.get(name := str(item.dtype).rpartition(".")[2], name)] += item.numel()
-    adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name]
+    adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name] or _low_rank(inner)
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
@@ -95,7 +91,7 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
         "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or _trained(every),
     }
     if adapters:
-        ranks = {int(item.shape[0]) for name, item in adapters if "lora_A" in name}
+        ranks = {min(item.shape) for _, item in adapters if item.dim() == 2}
         known["numerics.adapters.rank"] = ranks.pop() if len(ranks) == 1 else None
         sharded = any(hasattr(item, "device_mesh") for item in every)
         after = sharded and not all(hasattr(item, "device_mesh") for _, item in adapters)
@@ -107,6 +103,22 @@ def _trained(every: list[Any]) -> str:
     """`none` where all weights are trained; `partial` where some are frozen, more than a table of positions."""
     frozen = sum(item.numel() for item in every if not item.requires_grad)
     return "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
+
+
+def _low_rank(inner: Any) -> list[tuple[str, Any]]:
+    """Adapters by their shapes: beside a matrix that is not trained, two that are, whose product has its shape."""
+    pairs: list[tuple[str, Any]] = []
+    for name, module in inner.named_modules():
+        own = [(f"{name}.{item}", value) for item, value in module.named_parameters() if value.dim() == 2]
+        if len(own) != 3 or name == "":
+            continue
+        ((_, frozen), *_), trained = sorted(own, key=lambda item: -item[1].numel()), []
+        trained = [item for item in own if item[1].requires_grad]
+        low = min((side for _, value in trained for side in value.shape), default=0)
+        outer = sorted(side for _, value in trained for side in value.shape)[2:]
+        if len(trained) == 2 and not frozen.requires_grad and outer == sorted(frozen.shape) and low < min(outer):
+            pairs += trained
+    return pairs
 
 
 def _compute(watch: Watch, stored: Counter[str]) -> str | None:
@@ -168,7 +180,8 @@ def _batch(watch: Watch, plan: layout.Layout) -> Mapping[str, Any]:
     backwards, forwards, tokens, rows = usual
     if not tokens or plan.data is None:
         return {}
-    micro_steps = 1 if watch.one_batch else backwards or forwards or 1
+    # Several losses of one call are one batch, and so are several calls for one loss.
+    micro_steps = 1 if watch.one_batch else min(backwards, forwards) or backwards or forwards or 1
     shapes = Counter({shape: count for reader in watch.current for shape, count in reader.shapes.items()})
     lengths = {length for _, length in shapes}
     ragged = len({step[2] for step in steps}) > 1

@@ -91,6 +91,7 @@ class Watch:
         self._span: TimedSpan | None = None
         self._asides = self._aside = 0
         self._given = [0, 0]
+        profiling.attention.clear()
         self.hooks = Hooks(torch, self)
         self.hooks.install()
 
@@ -277,6 +278,10 @@ class Watch:
             self.look = Look(self._torch, self.model, self.readers[self._anchor_reader()])
         elif self.look is not None:
             self.look.remove()
+
+    def attention(self) -> set[tuple[int, int | None, int | None]]:
+        """Heads, those of keys, and their width, as attention was called: of the looked-at step, else of the trace."""
+        return (self.look.attention if self.look is not None else None) or profiling.attention
 
     def _ranks(self) -> int:
         """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""

@@ -279,6 +279,9 @@ class _Trace:
         posture = host.posture(library_ops=self.histogram.engine_ops, fused_kernels=fused)
         if posture is not None:
             reading.see("posture", posture, "kernels")
+        attends = self.work.attention(posture, device=bool(self.histogram.kernels)) if host.computes else None
+        if attends is not None and not any(seen.leaf == "attention" for seen in reading.seen):
+            reading.see("attention", attends, "kernels", count=host.computes)
         if posture == "regional" and (regions := host.regions()):
             reading.state("compile.regions", regions, ", ".join(regions))
         if posture == "eager" and not self.histogram.checkpoints and (applied := host.recompute()) is not None:
@@ -376,6 +379,7 @@ class _Trace:
             if name.startswith(("FSDP::", "fsdp::")):
                 self.histogram.fsdp2 += 1
             elif category != "user_annotation":
+                self.work.function(name)
                 self.histogram.operator(name, 1, _input_type(event), (duration or 0.0) * _MICRO)
 
     def _attention(self, event: dict[str, Any]) -> None:

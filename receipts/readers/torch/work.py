@@ -15,7 +15,7 @@ import math
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import compress, repeat
 from typing import Any, Final
 
@@ -38,7 +38,12 @@ _UNSUMMED: Final = re.compile(
 )
 _PIXELS: Final = "aten::convolution"
 _SOFTMAX: Final = "aten::_softmax"
+_BATCHED: Final = ("aten::bmm", "aten::baddbmm")
+_MAX_SIDES: Final = 1000
+# Nodes of autograd's own end in a number; a function of somebody's own may compute by kernels that no operator shows.
+_NODE: Final = re.compile(r"\w+Backward\d+")
 Shape = tuple[int, ...]
+Side = tuple[int, int, int]
 
 
 class Work:
@@ -54,6 +59,9 @@ class Work:
         self._spans = array("d")  # begin and end of each timed step
         self._unsummed = self._lost = self._pixels = False
         self._softmaxes = self._math = self._calls = self._shapeless = 0
+        # What was softmaxed, and the factors of batched products, each by its size and its two last sides.
+        self._weighted, self._batched = set[Side | None](), set[Side | None]()
+        self._foreign = self._custom = False
 
     @property
     def shapes_missing(self) -> bool:
@@ -74,6 +82,7 @@ class Work:
         """Take an operator of the host."""
         if not name.startswith("aten::"):
             self._unsummed = self._unsummed or ("::" in name and not name.startswith(_OWN))
+            self._foreign = self._foreign or ("::" in name and not name.startswith((*_OWN, "mkldnn::", "profiler::")))
         elif name.startswith("aten::_scaled_dot_product"):
             if "backward" not in name:
                 self._attention(name, event, begin)
@@ -88,6 +97,7 @@ class Work:
         elif name == _SOFTMAX:
             shapes = _shapes(event)
             self._softmaxes += bool(shapes and shapes[0] is not None and len(shapes[0]) == 4)
+            _keep(self._weighted, shapes[:1])
         elif name == _PIXELS:
             self._pixels = True
         elif _UNSUMMED.fullmatch(name):
@@ -108,6 +118,8 @@ class Work:
     def _multiply(self, name: str, event: dict[str, Any], begin: float | None) -> None:
         shapes, at = _shapes(event), _FACTORS[name]
         left, right = shapes[at : at + 2] if len(shapes) >= at + 2 else (None, None)
+        if name in _BATCHED:
+            _keep(self._batched, [left, right])
         full = begin is None or len(self._products[0]) >= MAX_CALLS
         if begin is None or full or left is None or right is None or len(left) < 2 or len(right) < 2:
             self._unsummed = True
@@ -123,6 +135,27 @@ class Work:
             self._lost = True
             return
         self._lookups.append((begin, table, ids))
+
+    def attention(self, posture: str | None, *, device: bool) -> str | None:
+        """What attends where no operator of attention ran: by hand, none at all, or None where that does not show.
+
+        By hand: what a softmax gave is a factor of a batched product. Compiled code hides both in kernels of its own:
+        there only a model of pictures shows that nothing attends. On a device, kernels may compute what no operator
+        shows.
+        """
+        if self._foreign or self._calls or (device and self._custom):
+            return None
+        if posture != "eager":
+            return "none" if self._pixels and not self._batched and posture is not None else None
+        if self._weighted & self._batched - {None}:
+            return None if device else "math"
+        # One head of one sequence is multiplied as any matrix is.
+        square = any(side is None or side[1] == side[2] for side in self._weighted)
+        return None if square or (self._weighted and None in self._batched) else "none"
+
+    def function(self, name: str) -> None:
+        """Take an operator without a namespace: a node of autograd, or a function of somebody's own."""
+        self._custom = self._custom or ("::" not in name and _NODE.fullmatch(name) is None)
 
     def _in_steps(self, begins: array[float]) -> Iterator[bool]:
         """Whether each begins in a step that the recorder timed; without such marks all do."""
@@ -192,6 +225,13 @@ class Work:
         if losses := [shape for _, shape in compress(self._losses, self._in_steps(begins))]:
             yield "loss_rows", sum(map(_rows, losses))
             yield "loss_classes", max(map(_classes, losses))
+
+
+def _keep(sides: set[Side | None], shapes: Iterable[Shape | None]) -> None:
+    """Keep matrices by their size and their sides; None for one without a shape, or beyond so many."""
+    for shape in shapes or (None,):
+        known = shape is not None and len(shape) > 1 and len(sides) < _MAX_SIDES
+        sides.add((math.prod(shape), min(shape[-2:]), max(shape[-2:])) if known and shape is not None else None)
 
 
 def _rows(shape: Shape) -> int:
