@@ -110,14 +110,11 @@ def _low_rank(inner: Any) -> list[tuple[str, Any]]:
     pairs: list[tuple[str, Any]] = []
     for name, module in inner.named_modules():
         own = [(f"{name}.{item}", value) for item, value in module.named_parameters() if value.dim() == 2]
-        if len(own) != 3 or name == "":
-            continue
-        ((_, frozen), *_), trained = sorted(own, key=lambda item: -item[1].numel()), []
         trained = [item for item in own if item[1].requires_grad]
-        low = min((side for _, value in trained for side in value.shape), default=0)
-        outer = sorted(side for _, value in trained for side in value.shape)[2:]
-        if len(trained) == 2 and not frozen.requires_grad and outer == sorted(frozen.shape) and low < min(outer):
-            pairs += trained
+        frozen = [value for _, value in own if not value.requires_grad]
+        if len(trained) == 2 and len(frozen) == 1:
+            low, _, *outer = sorted(side for _, value in trained for side in value.shape)
+            pairs += trained if outer == sorted(frozen[0].shape) and low < outer[0] else []
     return pairs
 
 
