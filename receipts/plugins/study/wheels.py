@@ -18,13 +18,15 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError, near
 from receipts.base.files import read_small
 from receipts.base.untrusted_text import parse_json
-from receipts.plugins.study.bisection import Explanation, Outcome, walk
+
+if TYPE_CHECKING:
+    from receipts.plugins.study.bisection import Explanation, Outcome
 
 STATE: Final = "wheels.json"
 LOCAL: Final = "venv"
@@ -157,6 +159,8 @@ class WheelWalk:
 
     def explain(self, ask: Callable[[int], Outcome]) -> Explanation:
         """Walk as far as ``ask`` tells; it is asked once of each configuration, the two ends first."""
+        # What `--help` of the command never needs: it loads what judges.
+        from receipts.plugins.study.bisection import Explanation, walk
 
         def once(number: int) -> Outcome:
             if number not in self.outcomes:
@@ -227,4 +231,4 @@ def checked_executor(name: str, image: str | None) -> str:
 
 
 PYTHON: Final = sys.executable
-OUTCOMES: Final = tuple(name for name in get_args(Outcome) if name != "unknown")
+OUTCOMES: Final = ("good", "bad", "fails")
