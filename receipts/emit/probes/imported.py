@@ -56,11 +56,6 @@ def read_value(stated: ProbeOutput, what: str, call: Callable[[], Any]) -> Any:
         return None
 
 
-def switch_word(value: bool) -> str:
-    """The state of a switch in a list of them."""
-    return "on" if value else "off"
-
-
 _INSTALLED = ("site-packages", "dist-packages")
 # Modules that a compiler writes while the job runs: they follow from the rest, and hold names of the machine.
 _GENERATED = ("torch._inductor.runtime.compile_tasks", "torchinductor", "__triton_launcher", "__mp_main__")

@@ -243,11 +243,11 @@ def _tree(
         "measurement": numbers,
         "evidence": [{"kind": harness, "uri": str(file), "sha256": digest}],
     }
-    return {key: value for key, section in tree.items() if (value := _stated(section))}
-
-
-def _stated(section: Any) -> Any:
-    return {k: v for k, v in section.items() if v is not None} if isinstance(section, dict) else section
+    kept = {
+        key: {k: v for k, v in section.items() if v is not None} if isinstance(section, dict) else section
+        for key, section in tree.items()
+    }
+    return {key: section for key, section in kept.items() if section}
 
 
 def _feature(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -89,13 +89,9 @@ def bisect_wheels(
         waiting = walk.explain(lambda _: "unknown").waiting
         if waiting is None:
             raise UsageError(f"--was {was}: no step is waiting; leave --was out")
-        walk.record(waiting, _outcome(was))
+        walk.record(waiting, cast("Outcome", was))
     explained = walk.explain(ask)
     return _answered(walk, explained, idle, words, executor, image or "")
-
-
-def _outcome(name: str) -> Outcome:
-    return "good" if name == "good" else "bad" if name == "bad" else "fails"
 
 
 def _wheels(session: Session, word: str) -> dict[str, str]:

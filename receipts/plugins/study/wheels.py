@@ -7,6 +7,7 @@ it knows is kept in a folder, so that a step may run elsewhere, and its outcome 
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -155,7 +156,7 @@ class WheelWalk:
         if outcome != "unknown":
             self.outcomes[number] = outcome
         state = {"groups": self._sides, "outcomes": {str(key): value for key, value in self.outcomes.items()}}
-        files.write_folder(self.folder, {STATE: files_json(state)}, over=True)
+        files.write_folder(self.folder, {STATE: json.dumps(state, indent=1).encode()}, over=True)
 
     def explain(self, ask: Callable[[int], Outcome]) -> Explanation:
         """Walk as far as ``ask`` tells; it is asked once of each configuration, the two ends first."""
@@ -212,13 +213,6 @@ class WheelWalk:
 def outcome_of(code: int) -> Outcome:
     """The outcome that an exit code is."""
     return "good" if code == 0 else "bad" if code == 1 else "unknown" if code in _OPEN else "fails"
-
-
-def files_json(state: Mapping[str, Any]) -> bytes:
-    """The walk's file."""
-    import json
-
-    return json.dumps(state, indent=1).encode()
 
 
 def checked_executor(name: str, image: str | None) -> str:
