@@ -194,3 +194,42 @@ def test_every_malformed_entry_is_told_and_none_is_a_defect(shell: Shell, entry:
     said = refused(shell, f'[[files]]\nname = "x.csv"\n{entry}\n')
     assert said
     assert all("line" in line for line in said)
+
+
+RECORDS_OF_LABS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "step-records": (
+        {
+            "label": "bf16",
+            "seq_length": 4096,
+            "tokens_per_step": 262144,
+            "param_total_numel": 4730000000,
+            "steps": [
+                {"iteration": step, "elapsed_ms": 2000.0 + step, "lm_loss": 11.1 - step, "global_batch_size": 64}
+                for step in (1, 2, 3)
+            ],
+        },
+        {"measurement.step_durations_seconds": [2.001, 2.002, 2.003], "batch.global_batch": 64, "run.label": "bf16"},
+    ),
+    "profile-receipt": (
+        {"label": "fa4", "elapsed_s": 12.5, "tok_per_sec": 52428.8, "peak_mem_gb": 31.4, "steps": 20},
+        {"measurement.steps": 20, "measurement.stated.tokens_per_second": 52428.8, "memory.aggregate.bytes": None},
+    ),
+    "rented-gpu": (
+        {"gpu_class": "H200:8", "steady_state": {"tok_per_sec_global": 112152.0, "step_p50_ms": 2337.0}},
+        {"hardware.chips": 8, "hardware.accelerator": "h200-sxm", "measurement.stated.step_seconds": 2.337},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS_OF_LABS)
+def test_a_shipped_map_reads_the_records_that_it_is_for(shell: Shell, name: str) -> None:
+    record, wanted = RECORDS_OF_LABS[name]
+    shipped = Path(__file__).resolve().parents[2] / "examples" / "ingest" / "maps" / f"{name}.toml"
+    (shell.folder / "summary-receipt-record.json").write_text(json.dumps(record), encoding="utf-8")
+    outcome = shell("ingest", "summary-receipt-record.json", "--map", str(shipped), "--json")
+    assert outcome.code == 0, outcome.err
+    for path, value in wanted.items():
+        node: Any = outcome.json["receipt"]
+        for part in path.split("."):
+            node = node.get(part) if node is not None else None
+        assert node == value, path
