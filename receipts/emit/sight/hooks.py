@@ -107,8 +107,8 @@ class Hooks:
         inner = None if owner is None else vars(owner).get(name)
         if inner is None or (id(owner), name) in self._replaced:
             return
-        ours = wraps(inner)(made := make(inner))
-        self._skip(made)
+        ours = wraps(inner)(replacement := make(inner))
+        self._skip(replacement)
         setattr(owner, name, ours)
         self._replaced[id(owner), name] = owner, inner, ours
 
