@@ -72,11 +72,11 @@ def verified(file: Path, identity: str, issuer: str, root: Path | None) -> Attes
         bundle = Bundle.from_json(read_small(file, MAX_BUNDLE))
         expected = policy.Identity(identity=identity, issuer=issuer)
         kind, payload = Verifier(trusted_root=trusted).verify_dsse(bundle, expected)
-        says: dict[str, Any] = json.loads(payload)
-        if (kind, says["_type"], says["predicateType"]) != (STATEMENT, STATEMENT_TYPE, PREDICATE_TYPE):
+        stated: dict[str, Any] = json.loads(payload)
+        if (kind, stated["_type"], stated["predicateType"]) != (STATEMENT, STATEMENT_TYPE, PREDICATE_TYPE):
             raise ValueError("it is no verdict on receipts")
-        predicate = says["predicate"]
-        receipts = {str(item["digest"]["sha256"]): str(item["name"]) for item in says["subject"]}
+        predicate = stated["predicate"]
+        receipts = {str(item["digest"]["sha256"]): str(item["name"]) for item in stated["subject"]}
         status = str(predicate["verdict"]["status"])
         return Attested(str(predicate["kind"]), status, str(predicate["rules"]), receipts, identity, issuer)
     except (Error, OSError, ValueError, LookupError, TypeError) as error:

@@ -81,9 +81,9 @@ def attested_command(_: Session, file: Path, identity: str, issuer: str, trusted
     """
     from receipts.plugins.trust.keyless import verified
 
-    says = verified(file, identity, issuer, trusted_root)
-    names = ", ".join(f"{name} ({receipt[:12]})" for receipt, name in says.receipts.items())
-    return Answer(says._asdict(), f"{says.kind}: {says.status}, on {names}; signed by {says.identity}")
+    checked = verified(file, identity, issuer, trusted_root)
+    names = ", ".join(f"{name} ({receipt[:12]})" for receipt, name in checked.receipts.items())
+    return Answer(checked._asdict(), f"{checked.kind}: {checked.status}, on {names}; signed by {checked.identity}")
 
 
 def answered(session: Session, word: str, other: str | None, metric: str) -> Answered:
