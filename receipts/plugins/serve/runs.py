@@ -14,7 +14,6 @@ from receipts.publish.pictures.steps import Trace, steps_picture
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
-    from receipts.store.decisions import Pin
 
 
 TITLE: Final = 120  # letters of a label; the whole is among what is stated
@@ -45,13 +44,11 @@ def one_run(call: Call) -> View:
     # The label is the page's title already.
     facts = tuple(item for item in shown.facts if item != ("", (shown.title,)))
     facts += tuple(
-        ("", (f"pinned as @{item.name}{f': {item.note}' if item.note else ''}",)) for item in _pins(call, receipt.id)
+        ("", (f"pinned as @{item.name}{f': {item.note}' if item.note else ''}",))
+        for item in call.store.opened.pins().values()
+        if item.receipt == receipt.id
     )
     return View(replace(shown, title=shown.title[:TITLE], facts=facts, sections=tuple(sections)), "run", values)
-
-
-def _pins(call: Call, receipt: str) -> list[Pin]:
-    return [item for item in call.store.opened.pins().values() if item.receipt == receipt]
 
 
 def _titled(section: Section) -> Section:

@@ -79,10 +79,6 @@ def _only(table: Table, kept: Sequence[int]) -> Table:
     return replace(table, columns=tuple(table.columns[at] for at in kept), rows=rows)
 
 
-def _is_number(cell: Cell) -> bool:
-    return text(cell)[-1:].isdigit()
-
-
 def without_repeated(table: Table) -> tuple[Table, Points]:
     """The table without columns that say the same in each of its rows, and what they say; the first and last stay."""
     repeated = [
@@ -94,7 +90,7 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
         return table, ()
     every = ((table.columns[at], table.rows[0].cells[at]) for at in repeated)
     facts = tuple(
-        (f"{item.name.rstrip('?')}: ", *cell, f" {item.unit}" if item.unit and _is_number(cell) else "")
+        (f"{item.name.rstrip('?')}: ", *cell, f" {item.unit}" if item.unit and text(cell)[-1:].isdigit() else "")
         for item, cell in every
     )
     kept = [at for at in range(len(table.columns)) if at not in repeated]
