@@ -96,7 +96,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     for entry in entries:
         parsed = store.parsed(entry.id)
         decided = store.published.decisions([entry.id])
-        receipt = Receipt(parsed, session.rulebook, store.query.facts([parsed]), decided, entry.actor, store=store)
+        receipt = Receipt(parsed, session.rulebook, store.query.facts([parsed]), decided, store=store)
         errors = [f"{item.code} {item.name}: {item.found}" for item in receipt.verdict.findings if item.level == "E"]
         if errors or entry.outcome not in ("ok", None):
             reasons.append((entry, "; ".join(errors) or str(entry.outcome)))

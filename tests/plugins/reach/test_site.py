@@ -59,6 +59,8 @@ def test_written_again_a_site_has_no_receipt_that_was_retracted(shell: Shell) ->
     first, second = (shell.store(name, run__label=f"{name} <script>") for name in ("one", "two"))
     assert shell("site", "public").code == 0
     assert "<script>" not in (shell.folder / "public" / "receipts.html").read_text()
+    # Who submitted is a matter of the store, and of no stranger.
+    assert "submitted by" not in (shell.folder / "public" / "r" / f"{first}.html").read_text()
     shell("retract", first, "--reason", "wrong")
     assert shell("site", "public", "--no-documents").code == 0
     assert [item.name for item in (shell.folder / "public" / "r").iterdir()] == [f"{second}.html"]
