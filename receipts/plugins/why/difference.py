@@ -28,6 +28,7 @@ ANY: Final = "any"
 MIN_SHARE: Final = Fraction(1, 100)  # of the step, of a line that two traced launches a side show
 ONE_SHARE: Final = Fraction(3, 100)  # of one that one launch a side shows
 ONE_OF_EFFECT: Final = Fraction(1, 3)
+ERRORS: Final = 3  # standard errors: a table has some ten lines, of which none may stand out by chance
 _COMMON: Final = 0.8
 _SAME_RATIO: Final = 0.01
 _SMALL: Final = Fraction(1, 100)
@@ -130,12 +131,12 @@ def difference(
     lines = []
     for name in sorted({*left, *right}, key=place_of):
         own, other = left.get(name, Fraction(0)), right.get(name, Fraction(0))
+        noise = ERRORS * _error([[step.get(name, 0) for step in side] for side in steps])
         if paired:
-            noise = max(2 * _range([mean.get(name, Fraction(0)) for mean in side]) for side in means)
-            beyond = abs(other - own) > max(noise, MIN_SHARE * longer)
-        else:
-            noise = 2 * _error([[step.get(name, 0) for step in side] for side in steps])
-            beyond = abs(other - own) > max(noise, bar)
+            # Two launches may agree by chance: what their own steps leave open is noise, too.
+            spread = max(2 * _range([mean.get(name, Fraction(0)) for mean in side]) for side in means)
+            noise = max(noise, spread)
+        beyond = abs(other - own) > max(noise, MIN_SHARE * longer if paired else bar)
         standing, axis = _standing(name, sets) if beyond else ("noise", "")
         lines.append(Line(name, own, other, noise, standing, axis, _rows(kernels, name)))
     moved = {line.name for line in lines if line.standing != "noise"}
