@@ -159,6 +159,23 @@ def checkpointed(rec):
         optimizer.zero_grad()
 
 
+class AgainByForward(Block):
+    def forward(self, x):
+        return checkpoint(super().forward, x, use_reentrant=False)
+
+
+@case
+def checkpointed_by_its_forward(rec):
+    model = Decoder()
+    model.h = nn.ModuleList(AgainByForward() for _ in range(3))
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for _ in range(STEPS):
+        loss_of(model, batch()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 @case
 def autocast(rec):
     model = Decoder()

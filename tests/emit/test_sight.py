@@ -164,7 +164,8 @@ def test_geometry_numerics_and_posture_are_seen(loops: dict[str, Any]) -> None:
     assert (seen["pattern"], seen["attention_kinds"]) == ("[*-]", "3 full")
     assert cases["critic_five_times"]["model"]["vocabulary"] == 0
     assert cases["autocast"]["numerics"]["compute_dtype"] == "bf16"
-    assert cases["checkpointed"]["numerics"]["recompute"] == "full"
+    for name in ("checkpointed", "checkpointed_by_its_forward"):
+        assert cases[name]["numerics"]["recompute"] == "full"
     assert cases["plain"]["numerics"]["recompute"] == "none"
     assert cases["adapted"]["numerics"]["adapters"] == {"kind": "lora", "rank": 2, "injected": "before_sharding"}
     assert cases["adapted_by_hand"]["numerics"]["adapters"] == {

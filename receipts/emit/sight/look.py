@@ -87,4 +87,13 @@ class Look:
             return None
         if not self.again:
             return "none"
-        return "full" if blocks and all(id(block) in self.again for block in blocks) else "selective"
+        return "full" if blocks and all(map(self._whole, blocks)) else "selective"
+
+    def _whole(self, block: Any) -> bool:
+        """Whether a block was called again, or all that it holds: transformers computes its `forward` again."""
+        held = [
+            id(item)
+            for item in block._modules.values()
+            if item is not None and next(item.parameters(), None) is not None
+        ]
+        return id(block) in self.again or (bool(held) and self.again.issuperset(held))

@@ -47,8 +47,10 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         seen["model.architecture"], seen["model.modules"] = digests
         seen["model.parameters_total"] = sum(item.numel() for item in every)
     kind = geometry.Geometry(watch, inner)
-    seen |= {f"model.{name}": value for name, value in kind.seen.items()}
-    fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
+    # A rank of a pipeline has one stage of the model, and knows the others from nowhere.
+    if plan.whole or not imported.any_of(("torch.distributed.pipelining.stage",)):
+        seen |= {f"model.{name}": value for name, value in kind.seen.items()}
+        fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
     (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
     seen |= _numerics(watch, inner, every, kind)
     fits |= _batch(watch, plan)
