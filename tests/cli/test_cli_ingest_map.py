@@ -224,7 +224,7 @@ RECORDS_OF_LABS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", RECORDS_OF_LABS)
 def test_a_shipped_map_reads_the_records_that_it_is_for(shell: Shell, name: str) -> None:
     record, wanted = RECORDS_OF_LABS[name]
-    shipped = Path(__file__).resolve().parents[2] / "examples" / "ingest" / "maps" / f"{name}.toml"
+    shipped = Path(__file__).resolve().parents[2] / "examples" / "maps" / f"{name}.toml"
     (shell.folder / "summary-receipt-record.json").write_text(json.dumps(record), encoding="utf-8")
     outcome = shell("ingest", "summary-receipt-record.json", "--map", str(shipped), "--json")
     assert outcome.code == 0, outcome.err
