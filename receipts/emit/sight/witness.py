@@ -66,11 +66,10 @@ class Witness(Profiling):
         if self._step is not None:
             self._end()
         events = self._events() if cut is None and not self._sized and not self._asked else MOST + 1
+        self._trace.drop()
         if events > MOST:  # or the run is over, or its own profiler begins: that is no fault
             self._unflag()
             return []
-        if isinstance(self._trace, TorchTrace):
-            self._trace.drop()
         self._sized, self._whole = True, 0
         self._left = self._count if events <= FEW else 1
         self._trace = TorchTrace(self._path, self._way)
