@@ -182,6 +182,12 @@ def _projected(setup: Setup, p: Parameters, x: Array) -> tuple[Array, ...]:
     return values, gate, keys, queries, step
 
 
+def _finish(p: Parameters, x: Array, scanned: Array, gate: Array) -> Array:
+    core = checkpoint_name(scanned, "scan output")
+    gated = norm(core * jax.nn.silu(gate), p["gate_norm"])
+    return x + jnp.einsum("bsnp,nph->bsh", checkpoint_name(gated, "gated output"), p["out"])
+
+
 def convolve(x: Array, taps: Array) -> Array:
     """Causal depthwise convolution over the sequence."""
     padded = jnp.pad(x, ((0, 0), (taps.shape[0] - 1, 0), (0, 0), (0, 0)))
@@ -203,9 +209,7 @@ def mamba(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
         out_specs=heads,
         check_vma=False,
     )(values, keys, queries, delta, -jnp.exp(p["decay"]))
-    core = checkpoint_name(scanned + values * p["skip"][:, None].astype(x.dtype), "scan output")
-    gated = norm(core * jax.nn.silu(gate), p["gate_norm"])
-    return x + jnp.einsum("bsnp,nph->bsh", checkpoint_name(gated, "gated output"), p["out"])
+    return _finish(p, x, scanned + values * p["skip"][:, None].astype(x.dtype), gate)
 
 
 def cut(t: Array, size: int) -> Array:

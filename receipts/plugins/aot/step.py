@@ -133,6 +133,10 @@ class TrainingStep:
             x = self._run(rest, jax.tree.map(lambda value: value[0], parameters["rest"]), x)
         return x
 
+    def _head(self, parameters: Any) -> Array:
+        table = parameters["embedding"].T if self.setup.model.tied else parameters["head"]
+        return table.astype(self._dtype)
+
     def _cross_entropy(self, head: Array, x: Array, wanted: Array) -> Array:
         """Mean cross-entropy; chunked over tokens where the setup says so."""
 
@@ -152,8 +156,7 @@ class TrainingStep:
         """Mean loss of one micro batch, MTP depths included."""
         ids, wanted = tokens[:, :-1], tokens[:, 1:]
         x = self._stack(parameters, ids)
-        table = parameters["embedding"].T if self.setup.model.tied else parameters["head"]
-        head = table.astype(self._dtype)
+        head = self._head(parameters)
         total = self._cross_entropy(head, blocks.norm(x, parameters["final_norm"]), wanted)
         for own in parameters.get("mtp", ()):
             wanted = jnp.roll(wanted, -1, axis=1)
