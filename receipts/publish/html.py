@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 Address = Callable[[str], str | None]
-_LONG_WORD = re.compile(r"[^\s]{16,}")
+_LONG_WORD = re.compile(r"[^\s]{12,}")
 _JOINT = re.compile(r"(?<=[^\W_][._/])(?=\w)|(?<=::)(?=\w)")
 _SAFE = ("/", "?", "#", "https://", "http://")  # how an address begins that only leads somewhere
 

@@ -13,6 +13,7 @@ import click
 
 from receipts.base import files
 from receipts.base.errors import UsageError
+from receipts.base.units import counted
 from receipts.cli.session import Answer, Session, verb
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     weeks = (Section("weeks", "Over the weeks", figures=(drawn,)),) if drawn is not None else ()
     yield "index.html", _html(Page(title, front.headline, lead=front.lead, sections=(*weeks, *front.sections)), ids)
     yield "receipts.html", _html(_listed(entries), ids, "receipts.html")
-    accepted, refused = _compared(session, entries)
+    accepted, rejected = _compared(session, entries)
     yield "comparisons.html", _html(accepted, ids, "comparisons.html")
     reasons: list[tuple[Entry, str]] = []
     for entry in entries:
@@ -104,7 +105,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
         yield f"{place}.html", _html(page, ids, raw=f"{entry.id}.json" if documents else "", id=entry.id, root="../")
         if documents:
             yield f"{place}.json", receipt.raw
-    yield "refusals.html", _html(_refusals(reasons, refused), ids, "refusals.html")
+    yield "refusals.html", _html(_refusals(reasons, rejected), ids, "refusals.html")
 
 
 def _html(page: Page, ids: set[str], here: str = "index.html", **values: Any) -> str:
@@ -150,7 +151,7 @@ def _listed(entries: Sequence[Entry]) -> Page:
 
 
 def _compared(session: Session, entries: Sequence[Entry]) -> tuple[Page, list[Section]]:
-    """The comparisons of all launches, as a report makes them: a page, and sections of those that were refused."""
+    """The comparisons of all launches, as a report makes them: a page, and sections of those that were rejected."""
     from receipts.publish.page import Page, Section
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import TimeRange
@@ -160,18 +161,18 @@ def _compared(session: Session, entries: Sequence[Entry]) -> tuple[Page, list[Se
     lanes = sorted({item.lane for item in entries})
     _, basis = collect_with_basis(session.store, session.rulebook, span, datetime.now(UTC), lanes)
     kept: list[Section] = []
-    refused: list[Section] = []
+    rejected: list[Section] = []
     counts = {"accepted": 0, "inconclusive": 0, "rejected": 0}
     for lane, every in sorted(basis.compared.items()):
         for status in counts:
             pairs = [item for item in every if item.status == status]
             counts[status] += len(pairs)
             if pairs:
-                words = {"accepted": "accepted", "inconclusive": "undecided", "rejected": "refused"}[status]
-                section = Section(f"{status}-{lane}", f"{lane}: {words}", tables=(_pairs(pairs[:MAX_PAIRS]),))
-                (refused if status == "rejected" else kept).append(section)
-    ended = f"{counts['accepted']} accepted, {counts['inconclusive']} undecided, {counts['rejected']} refused"
-    return Page("Comparisons", (ended,), sections=tuple(kept)), refused
+                word = "undecided" if status == "inconclusive" else status
+                section = Section(f"{status}-{lane}", f"{lane}: {word}", tables=(_pairs(pairs[:MAX_PAIRS]),))
+                (rejected if status == "rejected" else kept).append(section)
+    ended = f"{counts['accepted']} accepted, {counts['inconclusive']} undecided, {counts['rejected']} rejected"
+    return Page("Comparisons", (ended,), sections=tuple(kept)), rejected
 
 
 def _pairs(pairs: Sequence[JudgedPair]) -> Any:
@@ -189,17 +190,16 @@ def _pairs(pairs: Sequence[JudgedPair]) -> Any:
         )
         for item in pairs
     )
-    return table_of("", " | ".join(["B against…", "A…", "metric ^3", *numbers, "axes… ^2", "why… ^4"]), rows)
+    return table_of("", " | ".join(["B against…", "A…", "metric ^3", *numbers, "axes… ^3", "why… ^4"]), rows)
 
 
-def _refusals(reasons: Sequence[tuple[Entry, str]], refused: Sequence[Section]) -> Page:
-    """Receipts that are invalid or failed, and comparisons that were refused, each with the reason."""
+def _refusals(reasons: Sequence[tuple[Entry, str]], rejected: Sequence[Section]) -> Page:
+    """Receipts that are invalid or failed, and comparisons that were rejected, each with the reason."""
     from receipts.publish.page import RUN, Link, Page, Section, table_of
 
     rows = ((Link(item.name[:60], f"{RUN}{item.id}"), item.lane, item.outcome or "~", why) for item, why in reasons)
     empty = "no receipt is invalid, and no launch failed"
     table = table_of("", "receipt… | lane | outcome | why…", rows, empty=empty)
-    headline = (
-        f"{len(reasons)} receipts that are invalid or failed; comparisons that were refused in {len(refused)} lanes",
-    )
-    return Page("Refusals", headline, sections=(Section("receipts", "Receipts", tables=(table,)), *refused))
+    lanes = counted(len(rejected), "lane")
+    headline = f"{counted(len(reasons), 'receipt')} invalid or failed; comparisons rejected in {lanes}"
+    return Page("Refusals", (headline,), sections=(Section("receipts", "Receipts", tables=(table,)), *rejected))
