@@ -227,18 +227,26 @@ def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: 
     from fnmatch import fnmatchcase
 
     from receipts.plugins.exchange.mlflow import import_runs, tracked_runs
-    from receipts.receipt import Document
 
     lanes = session.rulebook.lanes
     chosen = (run for run in tracked_runs(place) if fnmatchcase(run.experiment.lower(), experiment.lower()))
     runs = list(import_runs(chosen, lane, [lanes.get(name) for name in lanes.names()]))
-    documents = [Document(item.raw, item.where) for item in runs if item.raw is not None]
-    refused = [(item.where, item.problems) for item in runs if item.raw is None]
+    return _deliver_each(session, "run", [(item.where, item.raw, item.problems) for item in runs], to)
+
+
+def _deliver_each(
+    session: Session, noun: str, items: Sequence[tuple[str, bytes | None, Sequence[Problem]]], to: Destination
+) -> Answer:
+    """Deliver what is one receipt each, by name, bytes, and why there are none."""
+    from receipts.receipt import Document
+
+    documents = [Document(raw, name) for name, raw, _ in items if raw is not None]
+    refused = [(name, problems) for name, raw, problems in items if raw is None]
     data = {
-        "receipts": [{"run": item.source, "id": item.id} for item in documents],
+        "receipts": [{noun: item.source, "id": item.id} for item in documents],
         "refused": [name for name, _ in refused],
     }
-    counts = f"{counted(len(documents), 'receipt')} of {counted(len(runs), 'run')}"
+    counts = f"{counted(len(documents), 'receipt')} of {counted(len(items), noun)}"
     return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
 
 
@@ -261,18 +269,10 @@ def bench(session: Session, places: tuple[Path, ...], lane: str, to: Destination
     receipt, 2 some did not, 4 the store failed.
     """
     from receipts.plugins.exchange.harness import files_of, import_benchmarks
-    from receipts.receipt import Document
 
     name = session.rulebook.lanes.get(lane).name
     items = [item for file in files_of(places) for item in import_benchmarks(file, name)]
-    documents = [Document(item.raw, item.name) for item in items if item.raw is not None]
-    refused = [(item.name, item.problems) for item in items if item.raw is None]
-    data = {
-        "receipts": [{"benchmark": item.source, "id": item.id} for item in documents],
-        "refused": [benchmark for benchmark, _ in refused],
-    }
-    counts = f"{counted(len(documents), 'receipt')} of {counted(len(items), 'benchmark')}"
-    return deliver(session, documents, refused, to, lambda: data, lambda where: f"{counts}{where}")
+    return _deliver_each(session, "benchmark", [(item.name, item.raw, item.problems) for item in items], to)
 
 
 @group("import")
