@@ -59,11 +59,10 @@ def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
     ``{"launch": …}`` in a part's place asks for what there is of a launch, with ``partial``. Raises InputError for what
     is no part, and ConflictError where this rank's other bytes are here.
     """
-    if partial and (named := _NAMED.fullmatch(raw)) is not None:
-        place = _place(root, json.loads(raw)["launch"])
-        parts = sorted(place.glob("rank*.part.json"))
+    if partial and (launch := launch_named(raw)) is not None:
+        parts = sorted(_place(root, launch).glob("rank*.part.json"))
         if not parts:
-            raise NotFound(f"no part of the launch {named[1].decode()[:80]} is here")
+            raise NotFound(f"no part of the launch {launch[:80]!r} is here")
         raw = parts[0].read_bytes()
     part = _part(raw)
     place = _place(root, part.launch)
@@ -85,6 +84,12 @@ def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
     merged = merge_files([str(file) for file in files]).text().encode()
     check(merged, "the merged parts")
     return Waiting(part.launch, part.world, missing, merged, place)
+
+
+def launch_named(raw: bytes) -> str | None:
+    """The launch of ``{"launch": …}``, which stands in a part's place; None for anything else."""
+    named = _NAMED.fullmatch(raw)
+    return None if named is None else str(json.loads(named[1]))
 
 
 def _place(root: Path, launch: str) -> Path:

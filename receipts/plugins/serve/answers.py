@@ -107,7 +107,7 @@ async def part_kept(call: Call) -> Reply:
     from receipts.workflows import parts
 
     partial = bool(call.get("partial", False))
-    if not (partial and len(call.body) < 1_000):  # of a launch that is named alone, each part was let in
+    if not partial or parts.launch_named(call.body) is None:  # what is merged of a named launch is looked at below
         refuse_other_lane(call, call.body, part=True)
     root = parts.folder_of(call.server.opened.database.address)
     waiting = await to_thread.run_sync(lambda: parts.keep(root, call.body, partial=partial))

@@ -68,6 +68,14 @@ def test_a_part_is_refused_with_the_reason(
     assert asking.post("/v1/parts", content=raw, headers=bearer).status_code == 202
     lane = raw.replace(b"cpu-torch", b"nvidia-torch")
     assert asking.post("/v1/parts", content=lane, headers=bearer).status_code == 403
+    # Nor does a token end a launch of another lane, or send a short part of one as if it named a launch.
+    whole = {**JSON, "Authorization": f"Bearer {tokens['submit']}"}
+    far = lane.replace(b"two-hosts", b"far-hosts")
+    assert asking.post("/v1/parts", content=far, headers=whole).status_code == 202
+    ended = asking.post("/v1/parts?partial=true", content=b'{"launch": "far-hosts"}', headers=bearer)
+    assert (ended.status_code, "nvidia-torch" in ended.json()["detail"]) == (403, True)
+    short = b'{"launch": "x", "receipt": {"run": {"lane": "nvidia-torch"}}}'
+    assert asking.post("/v1/parts?partial=true", content=short, headers=bearer).status_code == 403
 
 
 def test_merge_writes_or_sends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
