@@ -198,9 +198,11 @@ _HEADER = (
     r"(Authorization['\"]?\s*[:=]?\s*['\"]?(?:Bearer|Basic|Token)\s+|Authorization['\"]?\s*[:=]\s*['\"]?|\bBearer\s+(?=\S*\d|\S{20})"
     r"|\bBasic\s+(?=[A-Za-z0-9+/]{6,}=)|\bCookie['\"]?\s*:\s*['\"]?[^\s=;]{1,60}=)(?!(?:Bearer|Basic|Token)\b)[A-Za-z0-9._~+/=-]{8,}"
 )
-# In quotes a value ends where its quotes do; bare, where an address, a call or a list goes on.
+# In quotes a value ends where its quotes do; bare, where an address, a call or a list goes on. After a blank alone the
+# next word is a value only where it is no name with a value of its own: `credentials api_key=…`.
 _PAIR = (
-    rf"({_ENDS})(\\{{0,3}}['\"]?\s*(?:=>|:=|[=:])\s*(?:\\{{0,3}}['\"])?|['\"]\s*,\s*['\"]|\s+['\"]?)"
+    rf"({_ENDS})(\\{{0,3}}['\"]?\s*(?:=>|:=|[=:])\s*(?:\\{{0,3}}['\"])?|['\"]\s*,\s*['\"]"
+    rf"|\s+['\"]?(?![A-Za-z0-9_.-]{{0,60}}?{_ENDS}['\"]?\s*[=:]))"
     r"((?<=')[^'\n]+|(?<=\")[^\"\\\n]+|[^\s'\",;&]+)"
 )
 # What a client takes as a password in a short option; in any command line, `-p` with what no number or word is.
@@ -313,10 +315,11 @@ def _pair(match: re.Match[str]) -> str:
 
 
 def _plain(value: str, name: str) -> bool:
-    """Whether a value is no secret by itself: a switch, a name of nothing, or a small number but for a password."""
+    """Whether a value is no secret by itself: a switch, nothing; for no password a small number or a list."""
     if value.lower() in ("none", "null", "true", "false", "auto", "''", '""'):
         return True
-    return not _of_password(name) and value.replace(".", "", 1).isdigit() and len(value) < 8
+    number = len(value) < 8 and value.replace(".", "", 1).isdigit()
+    return not _of_password(name) and (number or value[:1] in "([{<")
 
 
 def _of_password(name: str) -> bool:

@@ -118,6 +118,8 @@ NAMED = {
     "bare token option": ("hf auth login --token tokenvalue99", "tokenvalue99"),
     "key option": ("train.py --wandb-key keyvalue99", "keyvalue99"),
     "json": ('{"client_secret": "clientvalue99"}', "clientvalue99"),
+    "behind a word for secrets": ("of credentials secret_key=keyvalue99", "keyvalue99"),
+    "behind a word, apart": ("credentials api_key = keyvalue99", "keyvalue99"),
     "json in json": (r'{"body": "{\"password\": \"hunter2pass\"}"}', "hunter2pass"),
 }
 
@@ -144,5 +146,6 @@ HONEST = [
     "the cookie: a wandb login is asked for, and the login of a password",
     "--prompt-key prompt --label-key=label data.reward_fn_key=data_source --json-keys text content_key: text",
     "sigmoid=1 signal: SIGTERM keyboard: none authored-by: me",
+    "signature: (f32[8,16], s32[8]) rng_key=[0 42] dropout_key=<Array> PRNGKey(0)",
     "ModelParallelTransformers.module.self_attention_core_dot_product",
 ]
