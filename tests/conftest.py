@@ -39,7 +39,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that starts the suite in the background makes it deaf to SIGINT, and every program that it starts as well.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Collecting makes millions of objects that stay: to look for garbage among them takes a fourth of the time that it takes.
+# Collecting makes millions of objects that stay: to look for garbage among them took a fourth of its time.
 gc.disable()
 
 
