@@ -1,16 +1,14 @@
-"""The first schema: what `receipts/store/tables/` and `receipts/store/sql/guards.py` define.
+"""The first schema: what its tables and triggers were when 0.2.0 was released, as SQL of each engine. Frozen."""
 
-It may be edited until 0.2.0 is tagged, so it is generated from them. When the tag is set, the tables are written out
-here: later revisions change a schema that stands still.
-"""
+from pathlib import Path
 
 from alembic import op
 
-from receipts.store.schema import create
+from receipts.store.schema import execute
 
 revision = "0001"
 down_revision = None
 
 
 def upgrade() -> None:
-    create(op.get_bind())
+    execute(op.get_bind(), Path(__file__).with_suffix(""))

@@ -1,15 +1,14 @@
-"""The table of what plugins made of files of evidence, and its triggers.
+"""The table of what plugins made of files of evidence, and its triggers, as SQL of each engine. Frozen with 0.2.0."""
 
-Like the first it is generated until 0.2.0 is tagged, and so does nothing to a store that the first made anew.
-"""
+from pathlib import Path
 
 from alembic import op
 
-from receipts.store.schema import add
+from receipts.store.schema import execute
 
 revision = "0002"
 down_revision = "0001"
 
 
 def upgrade() -> None:
-    add(op.get_bind(), "extracts")
+    execute(op.get_bind(), Path(__file__).with_suffix(""))

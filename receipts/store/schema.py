@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
@@ -112,11 +113,11 @@ def create(connection: Connection) -> None:
     engine_of(connection).create_triggers(connection)
 
 
-def add(connection: Connection, table: str) -> None:
-    """Create a table that a store of an earlier revision lacks, with its triggers."""
-    if not inspect(connection).has_table(table):
-        metadata.tables[table].create(connection)
-        engine_of(connection).create_triggers(connection, of=table)
+def execute(connection: Connection, revision: Path) -> None:
+    """Run the statements of a migration that is kept as SQL, in a file an engine; an empty line ends each."""
+    statements = revision.with_name(f"{revision.name}.{connection.dialect.name}.sql").read_text(encoding="utf-8")
+    for statement in statements.split("\n\n"):  # with no parameters, so that a percent sign is one
+        connection.exec_driver_sql(statement.strip(), execution_options={"no_parameters": True})
 
 
 def identify(connection: Connection) -> None:

@@ -190,11 +190,10 @@ class Postgres:
         """Let one migrator in at a time; released with the transaction."""
         connection.execute(select(func.pg_advisory_xact_lock(_SCHEMA)))
 
-    def create_triggers(self, connection: Connection, of: str = "") -> None:
-        """Create the triggers of all tables, or of one."""
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers of all tables."""
         for statement in postgres_triggers():
-            if f" {of}" in statement:
-                connection.execute(text(statement))
+            connection.execute(text(statement))
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, disabled, or not what the DDL makes; so is one whose function was changed."""

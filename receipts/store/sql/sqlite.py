@@ -152,11 +152,10 @@ class Sqlite:
     def lock_schema(self, connection: Connection) -> None:
         """Let one migrator in at a time. There is one writer anyway."""
 
-    def create_triggers(self, connection: Connection, of: str = "") -> None:
-        """Create the triggers of all tables, or of one."""
+    def create_triggers(self, connection: Connection) -> None:
+        """Create the triggers of all tables."""
         for statement in sqlite_triggers():
-            if f" {of}" in statement:
-                connection.exec_driver_sql(statement)
+            connection.exec_driver_sql(statement)
 
     def wrong_triggers(self, connection: Connection) -> set[str]:
         """Triggers that are missing, or are not what the DDL makes."""
