@@ -17,7 +17,7 @@ from receipts.plugins.study.bisection import Explanation, Outcome, walk
 from receipts.stats.effect import compare
 
 SIGMA, DELTA = 0.004, 0.01
-FEWEST, MOST = 3, 40  # launches of a configuration
+MIN_LAUNCHES, MAX_LAUNCHES = 3, 40  # launches of a configuration
 AXES = 6
 
 
@@ -37,8 +37,8 @@ class Lattice:
             return "fails"
         self._good = self._good or self._launches(0, 10)
         launches: list[float] = []
-        while len(launches) < MOST:
-            launches += self._launches(number, FEWEST)
+        while len(launches) < MAX_LAUNCHES:
+            launches += self._launches(number, MIN_LAUNCHES)
             kind = compare(self._good, launches, better="lower", delta=DELTA).kind
             if kind in ("slower", "faster", "equivalent"):
                 return "bad" if kind == "slower" else "good"

@@ -17,7 +17,7 @@ from pathlib import Path
 from receipts.stats.change_points import LevelChange, changes
 
 MARK = ":::MLLOG"
-FEWEST = 8  # launches of a group that is replayed
+MIN_LAUNCHES = 8  # launches of a group that is replayed
 DELTA = 0.01
 
 
@@ -26,7 +26,7 @@ def groups_of(folder: Path) -> dict[str, list[float]]:
     result = {}
     for place in sorted({path.parent for path in folder.rglob("result_*.txt")}):
         launches = sorted(item for path in place.glob("result_*.txt") if (item := _launch(path)) is not None)
-        if len(launches) >= FEWEST:
+        if len(launches) >= MIN_LAUNCHES:
             result[str(place.relative_to(folder))] = [math.log(value) for _, value in launches]
     return result
 

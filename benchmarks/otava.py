@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from receipts.stats.change_points import FEWEST, changes
+from receipts.stats.change_points import MIN_LAUNCHES, changes
 
 RELEASE: Final = "apache-otava==0.8.0"
 # Needs Docker, uv or the terminal of its authors; none of them has a series of its own.
@@ -113,8 +113,10 @@ def main() -> None:
         folder.mkdir(parents=True, exist_ok=True)
         every = recorded(folder)
     totals = dict.fromkeys(("series", "agree", "otava", "ours", "only otava", "only ours"), 0)
-    long_enough = [item for item in every if len(item["values"]) >= 2 * FEWEST and min(item["values"]) > 0.0]
-    print(f"{len(every) - len(long_enough)} left out: fewer than {2 * FEWEST} values, or one that has no logarithm")
+    long_enough = [item for item in every if len(item["values"]) >= 2 * MIN_LAUNCHES and min(item["values"]) > 0.0]
+    print(
+        f"{len(every) - len(long_enough)} left out: fewer than {2 * MIN_LAUNCHES} values, or one that has no logarithm"
+    )
     for values, group in groupby(long_enough, key=lambda item: item["values"]):
         for item in group:
             given = item["given"]

@@ -25,7 +25,7 @@ from receipts.plugins.exchange.published import find_logs, import_logs
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse
 
-FEWEST = 6
+MIN_LAUNCHES = 6
 NAMED, EXCLUDED, ANSWERED = 0.02, (0.03, 0.07), 0.90
 
 
@@ -94,7 +94,7 @@ def groups(folder: Path, jobs: int) -> Iterator[tuple[str, list[Parsed]]]:
     for item in import_logs(find_logs(folder), jobs):
         if item.raw is not None and not item.copy_of:
             by_context[item.place.context].append(parse(Document(item.raw, item.place.name)))
-    yield from ((name, launches) for name, launches in by_context.items() if len(launches) >= FEWEST)
+    yield from ((name, launches) for name, launches in by_context.items() if len(launches) >= MIN_LAUNCHES)
 
 
 def tally(launches: Sequence[Parsed], size: int, rulebook: Rulebook, metric: str, most: int) -> Tally:

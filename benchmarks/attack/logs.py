@@ -19,13 +19,13 @@ from receipts.judging.rulebook import Rulebook
 
 SLOW: Final = 10.0  # seconds of the processor for one log
 _AT_ONCE: Final = 200  # logs a process
-_MOST: Final = 2 << 20  # bytes of a log that is worth mutating often
+_MAX_LOG: Final = 2 << 20  # bytes of a log that is worth mutating often
 
 
 def logs_of(folders: Sequence[Path]) -> list[Path]:
     """Files that jobs left."""
     every = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*"))]
-    return [path for path in every if path.is_file() and 0 < path.stat().st_size <= _MOST]
+    return [path for path in every if path.is_file() and 0 < path.stat().st_size <= _MAX_LOG]
 
 
 def mutated_logs(bases: Sequence[Path], inputs: int, seed: int = 27) -> Outcome:

@@ -21,7 +21,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.plugins.study.bridge import bridge
 from receipts.plugins.track.line import history_of
 from receipts.plugins.track.watch import watch
-from receipts.questions.neighbours import MOST, neighbours
+from receipts.questions.neighbours import MAX_COMPARED, neighbours
 from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, Store, condition
@@ -148,7 +148,11 @@ class Drawn:
     def _near(self, parsed: Sequence[Parsed], lanes: Sequence[Lane]) -> Iterator[Ask]:
         both = [(one, configuration(one, lane)) for one, lane in zip(parsed, lanes, strict=True)]
         store, query = self._store, self._store.query
-        yield Ask("neighbours, look-up", [partial(query.neighbours, *item, None, MOST) for item in both], NEAR_MS)
+        yield Ask(
+            "neighbours, look-up",
+            [partial(query.neighbours, *item, None, MAX_COMPARED) for item in both],
+            NEAR_MS,
+        )
         yield Ask(ALIKE_NAME, [partial(query.neighbours, *item, None, ALIKE) for item in both], NEAR_MS)
         yield Ask("neighbours in the code alone", [partial(query.neighbours, *item, "code") for item in both], NEAR_MS)
         yield Ask("launches of one configuration", [partial(query.replicate_candidates, *item) for item in both])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Group = Sequence["Parsed"]
 Named = Union["Parsed", str]
-MOST = 2000  # receipts that one word may name: each is read whole
+MAX_RECEIPTS = 2000  # receipts that one word may name: each is read whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -291,7 +291,7 @@ def _reproduced(
 
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
-    """The receipt itself, or those of a store that a word names, from one to `MOST`. Raises NotFound and UsageError."""
+    """The receipt itself, or up to `MAX_RECEIPTS` that a word names in a store. Raises NotFound and UsageError."""
     from receipts.base.errors import NotFound, UsageError
 
     if not isinstance(word, str):
@@ -299,8 +299,8 @@ def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
     ids = store.resolve_all(word) if store is not None else []
     if store is None or not ids:
         raise NotFound(f"nothing in the store is called {word!r}; see: receipts list")
-    if len(ids) > MOST:
-        raise UsageError(f"{word!r} names {len(ids):,} receipts, and a side has at most {MOST:,}; name fewer")
+    if len(ids) > MAX_RECEIPTS:
+        raise UsageError(f"{word!r} names {len(ids):,} receipts, and a side has at most {MAX_RECEIPTS:,}; name fewer")
     return [store.parsed(item) for item in ids]
 
 

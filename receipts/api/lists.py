@@ -47,7 +47,7 @@ HEADLINE = {
     "reported": "reported and not proven",
 }
 WEEKS = 26  # before the newest launch of a lane, which are looked at for a stated result
-MOST_STATED = 2000  # of these the newest
+MAX_ROWS = 2000  # of these the newest
 _SHOWN = (
     *("standing", "target", "accelerator", "chips", "sequence_length", "tokens_per_second_per_chip", "low", "high"),
     *("launches", "sessions", "mfu", "peak_bytes", "provenance"),
@@ -109,7 +109,7 @@ def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
         conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
         for newest in reader.store.find(Filters(conditions, limit=1)):
             since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
-            rows += reader.store.find(Filters((since, *conditions), limit=MOST_STATED))
+            rows += reader.store.find(Filters((since, *conditions), limit=MAX_ROWS))
     by_shape = shapes(rows).values()
     return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:MAX_STATED])
 

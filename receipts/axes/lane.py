@@ -55,7 +55,7 @@ Grade = Literal["typed", "recorded", "evidenced", "kept"]
 EvidenceLevel = Literal["none", "intent", "backend", "kernels"]
 UNLISTED = "unlisted"
 EVERY_METRIC = "*"
-MOST_DELTA = 0.05  # of rates and step time: who asks for more calls a tenth of a fleet no difference
+MAX_DELTA = 0.05  # of rates and step time: who asks for more calls a tenth of a fleet no difference
 RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")
 # The names of metrics/registry.py, which is above this room; a test compares them.
 METRICS = (
@@ -426,10 +426,10 @@ def _deltas(value: Any, path: Path) -> dict[str, float]:
             raise RuleError(f"lane {path.name}: {at}: no such metric; known: {', '.join(METRICS)}")
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 < share < 1.0:
             raise RuleError(f"lane {path.name}: {at} must be a share between 0 and 1, such as 0.01, and is {share!r}")
-        if name in (*RATES, EVERY_METRIC) and share > MOST_DELTA:
+        if name in (*RATES, EVERY_METRIC) and share > MAX_DELTA:
             raise RuleError(
                 f"lane {path.name}: {at} is {share:.1%}: the smallest effect that matters on rates and step time is at "
-                f"most {MOST_DELTA:.0%}; noise widens intervals, and no δ has to allow for it"
+                f"most {MAX_DELTA:.0%}; noise widens intervals, and no δ has to allow for it"
             )
     return {name: float(share) for name, share in table.items()}
 

@@ -152,7 +152,7 @@ def _folders(table: dict[str, object], key: str, path: Path) -> tuple[Path, ...]
 
 Kind = Literal["token", "database", "ci", "user"]
 
-_LONGEST: Final = 200
+_MAX_LENGTH: Final = 200
 # What a CI system says of the run that a process belongs to: the variables that have the repository and the run.
 _CI: Final = {
     "github": ("GITHUB_REPOSITORY", "GITHUB_RUN_ID"),
@@ -211,4 +211,4 @@ def _user() -> str:
 
 
 def _clean(text: str) -> str:
-    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)[:_LONGEST]
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text)[:_MAX_LENGTH]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-LONGEST = 120  # of a label or a value
+MAX_SHOWN = 120  # of a label or a value
 
 
 UNKNOWN = "~"
 
 
-def plain(text: object, most: int = LONGEST) -> str:
+def plain(text: object, most: int = MAX_SHOWN) -> str:
     """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
     cut = str(text)[: most + 1]
     shown = cut if cut.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in cut)

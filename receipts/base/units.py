@@ -55,7 +55,7 @@ _SECOND_NUMBER = re.compile(r"(?<!\w)[+-]?\.?\d")
 _REMARK = re.compile(r"\([^()]*\)")
 # What a prefix may stand before. Anything else is a unit of its own: `Mamba` is not a million ambas.
 _STEMS = re.compile(r"(?:B|bytes?|FLOPs?|FLOPS|tok|tokens?|params?|samples?|steps?)\b")
-_LEAST: Final = 0.1  # of a unit: two decimals still show a tenth to 10 %
+_MIN_SHOWN: Final = 0.1  # of a unit: two decimals still show a tenth to 10 %
 
 
 class PrintedNumber(NamedTuple):
@@ -136,8 +136,8 @@ def amount(value: float, like: float | None = None) -> str:
     """
     size = abs(value if like is None else like)
     for letter in "GMK":
-        if size >= _LEAST * BINARY[letter]:
-            if 0 < abs(value) < _LEAST * BINARY[letter]:
+        if size >= _MIN_SHOWN * BINARY[letter]:
+            if 0 < abs(value) < _MIN_SHOWN * BINARY[letter]:
                 return amount(value)
             return f"{value / BINARY[letter]:,.2f} {letter}iB"
     return f"{value:,.0f} B"

@@ -32,9 +32,9 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it nests too deep") from None
 
 
-MOST_PARTS: Final = 8  # of one dotted key: the parser walks through all of them for each
-DEEPEST: Final = 64
-LONGEST_WORD: Final = 1000  # a key without quotes, a number, a date
+MAX_PARTS: Final = 8  # of one dotted key: the parser walks through all of them for each
+MAX_DEPTH: Final = 64
+MAX_WORD: Final = 1000  # a key without quotes, a number, a date
 # Strings and comments hide what looks like structure. Each alternative ends where it began or fails at once.
 _TOKENS: Final = re.compile(
     r"""(?P<text>\"{3}(?:[^"\\]|\\.|"(?!""))*+"{3,5}|'{3}(?:[^']|'(?!''))*+'{3,5}"""
@@ -67,14 +67,14 @@ def _refuse_costly(text: str) -> None:
         kind = token.lastgroup
         if kind == "dot":
             dots += 1
-            if dots >= MOST_PARTS:
-                raise ValueError(f"a key has more than {MOST_PARTS} parts")
+            if dots >= MAX_PARTS:
+                raise ValueError(f"a key has more than {MAX_PARTS} parts")
         elif kind == "word":
-            if token.end() - token.start() > LONGEST_WORD:
-                raise ValueError(f"a key or a number is longer than {LONGEST_WORD:,} characters")
+            if token.end() - token.start() > MAX_WORD:
+                raise ValueError(f"a key or a number is longer than {MAX_WORD:,} characters")
         elif kind == "opens":
             dots, depth = 0, depth + 1
-            if depth > DEEPEST:
+            if depth > MAX_DEPTH:
                 raise ValueError("it nests too deep")
         elif kind == "closes":
             dots, depth = 0, depth - 1
@@ -87,7 +87,7 @@ def _refuse_costly(text: str) -> None:
 def _refuse_deep(table: dict[str, Any]) -> None:
     """Tables may nest by their names too; what reads them calls itself for each level."""
     level: list[Any] = [table]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [item for node in level for item in (node.values() if isinstance(node, dict) else node)]
         level = [item for item in level if isinstance(item, dict | list)]
         if not level:

@@ -187,7 +187,7 @@ def _flushed_data(item: Flushed) -> dict[str, object]:
     return {**tree, "new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}
 
 
-MANY = 100  # files from which on nobody reads a line for each
+MAX_LISTED = 100  # files from which on nobody reads a line for each
 
 
 @verb("submit")
@@ -261,7 +261,7 @@ def submit(
     from receipts.workflows.submit import exit_code, submit
 
     wanted: Status | None = "valid" if require else None
-    many = len(files) > MANY or any(is_many(word) for word in files)
+    many = len(files) > MAX_LISTED or any(is_many(word) for word in files)
     tally = SubmitSum()
     rows: list[dict[str, Any]] = []
     total = _total(files)
@@ -317,14 +317,14 @@ def submit(
                 output.note(note)
             if session.as_json:
                 rows.append(_submission_data(item))
-            elif item.submitted is not None and not quiet and not many and tally.seen <= MANY:
+            elif item.submitted is not None and not quiet and not many and tally.seen <= MAX_LISTED:
                 output.show(outcome(item, alone=not several))
-            if many and tally.refused >= MANY and tally.refused > tally.seen - tally.refused:
+            if many and tally.refused >= MAX_LISTED and tally.refused > tally.seen - tally.refused:
                 stopped = f"stopped after {tally.seen:,}: most of them are no receipts"
                 break
         progress.clear()
         # A stream is known to be many only when it has been read.
-        many = many or tally.seen > MANY
+        many = many or tally.seen > MAX_LISTED
         if tally.new.total() > 1 and store is not None:
             store.seal()
     notes = [f"{count:,} × {kind}" for kind, count in tally.kinds.most_common(SHOWN) if many and tally.refused > SHOWN]

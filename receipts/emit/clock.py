@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CLOCKS = ("perf_counter_ns", "perf_counter", "monotonic_ns", "monotonic", "time_ns", "time")
-SHORTEST = 1.0  # seconds: two calls in a row are microseconds apart
+MIN_SECONDS = 1.0  # seconds: two calls in a row are microseconds apart
 
 
 def _is_own(name: str) -> bool:
@@ -74,7 +74,7 @@ class JobClocks:
         for name, (theirs, own) in self._look().items():
             unit = 1e9 if name.endswith("_ns") else 1.0
             seconds = (own - self._begun[name][1]) / unit
-            if seconds >= SHORTEST:
+            if seconds >= MIN_SECONDS:
                 rates.append((theirs - self._begun[name][0]) / unit / seconds)
         worst = max(rates, key=lambda rate: abs(rate - 1), default=None)
         return None if worst is None else round(min(max(worst, 0.0), 1e9), 6)

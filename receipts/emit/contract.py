@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 OPEN_MAPS = ("wheels", "flags", "patches", "features", "notes")
 INPUT_MAPS = tuple(f"inputs.{name}" for name in ("options", "defaults", "environment", "launcher", "resolved"))
-_LONGEST_KEY = 200
-_LONGEST_VALUE = 10_000
+_MAX_KEY = 200
+_MAX_VALUE = 10_000
 
 
 class InvalidValue(Exception):
@@ -147,14 +147,14 @@ def scalar(value: Any) -> bool | int | float | str:
         return value
     if isinstance(value, int | float) or _numeric(value):
         return _number(value)
-    return _text(value, _LONGEST_VALUE, shortest=0)
+    return _text(value, _MAX_VALUE, shortest=0)
 
 
 def key(name: Any) -> str:
     """A key of an open map. Raises `InvalidValue`."""
     text = printable(str(name))
-    if not 0 < len(text) <= _LONGEST_KEY:
-        raise InvalidValue(f"a key has 1 to {_LONGEST_KEY} characters, and this has {len(text)}")
+    if not 0 < len(text) <= _MAX_KEY:
+        raise InvalidValue(f"a key has 1 to {_MAX_KEY} characters, and this has {len(text)}")
     return text
 
 
@@ -179,7 +179,7 @@ def _as(kind: Sequence[Any], value: Any) -> Any:
         return _bounded(_whole(value), kind[1], kind[2])
     if name == "number":
         return _bounded(_number(value), kind[1], kind[2])
-    text = _text(value, kind[1] if name == "text" else _LONGEST_VALUE)
+    text = _text(value, kind[1] if name == "text" else _MAX_VALUE)
     if name == "one" and text not in kind[1:]:
         raise InvalidValue(f"it is one of {', '.join(kind[1:])}, and not {text!r:.80}")
     if name == "hex" and not (len(text) == kind[1] and set(text) <= set("0123456789abcdef")):

@@ -35,7 +35,7 @@ _ARGUMENTS = frozenset(
     f"run.{name}"
     for name in ("lane", "kind", "label", "context", "tags", "site", "witness_for", "resumed_from", "start_step")
 )
-SHORTEST_FOR_TICKS = 20.0  # seconds: a tick is a hundredth of one, at both ends
+MIN_SECONDS_OF_TICKS = 20.0  # seconds: a tick is a hundredth of one, at both ends
 UNWRITTEN = "0" * 64  # where the digest of a document will be
 _WIDE = 100
 _CHUNK = 512
@@ -218,7 +218,7 @@ def _state_measurement(record: RunRecord) -> None:
 def _kernel_clock_ratio(record: RunRecord) -> float | None:
     """The run's seconds by the recorder's clock over those of the kernel's ticks; None where it was too short."""
     begun: float = record.head.get("begun_elapsed", 0.0)
-    if not begun or not record.last_elapsed or record.last_elapsed - begun < SHORTEST_FOR_TICKS:
+    if not begun or not record.last_elapsed or record.last_elapsed - begun < MIN_SECONDS_OF_TICKS:
         return None
     seconds: float = (record.last_ns - record.head["begun_ns"]) / 1e9
     return round(seconds / (record.last_elapsed - begun), 6)

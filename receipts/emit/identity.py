@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-LARGEST_WORLD = places.MAX_WORLD
+MAX_WORLD = places.MAX_WORLD
 
 
 class ProcessRank:

@@ -32,14 +32,14 @@ PAGE = 4096
 FORMAT = 1
 # 32 KiB: the first 2,047 steps; a longer run takes larger blocks.
 FIRST_BLOCK = 8 * PAGE
-LARGEST_BLOCK = 64 * PAGE
+MAX_BLOCK = 64 * PAGE
 FLAG_SHIFT = 56
 DURATION_MASK = (1 << FLAG_SHIFT) - 1
 # Words of the gauges' page. Times are nanoseconds of the process's clock (perf_counter).
 SPANS = ("compile", "checkpoint", "eval", "data", "profile")
 BEGUN, SPAN_TIME, SPAN_COUNT, OPEN_SPAN, LAST = 0, 1, 6, 11, 12
 LOSSES, LOSS, NOT_FINITE, NORMS, NORM, NORM_NOT_FINITE = 13, 14, 15, 16, 17, 18
-LARGEST_NORM = 19
+MAX_NORM = 19
 SPANS_IN_STEPS = 20
 # Tables of the losses and norms that are kept, two words each: the step and one, and the value.
 LOSS_TABLE, NORM_TABLE, TABLE = 32, 288, 128
@@ -81,7 +81,7 @@ class Journal:
     def block(self, first: int) -> memoryview:
         """A new block for steps from number ``first`` on, as whole numbers, two a step; room for some thousands."""
         view = self._mapped(b"S", self._next_block).cast("q")
-        self._next_block = min(2 * self._next_block, LARGEST_BLOCK)
+        self._next_block = min(2 * self._next_block, MAX_BLOCK)
         view[0] = first
         view[1] = FORMAT
         self._blocks.append(view)

@@ -36,7 +36,7 @@ _WORD = re.compile(
 )
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _PAIR = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[A-Za-z_][\w./@\[\]:-]*)=(?P<value>.*)", re.DOTALL)
-_MANY = 20_000  # words of a line that are read
+_MAX_WORDS = 20_000  # words of a line that are read
 _IDLE = ("u", "B", "s", "S", "E", "I", "q", "P", "v", "i", "d", "b", "x")  # Python's own, which change no computation
 
 
@@ -64,14 +64,14 @@ def parse(line: str) -> LaunchLine:
 
 def parse_words(words: Sequence[str]) -> LaunchLine:
     """The same of words that a shell has split, as `sys.orig_argv` has them."""
-    return _command(list(words[:_MANY]))[0]
+    return _command(list(words[:_MAX_WORDS]))[0]
 
 
 def options(words: Sequence[str], switches: Collection[str] = ()) -> dict[str, str]:
     """A program's arguments as a flat map: key to text. ``switches`` are keys that are known to take no value."""
     given: dict[str, list[str]] = {}
     place = bare = 0
-    words = words[:_MANY]
+    words = words[:_MAX_WORDS]
     while place < len(words):
         word = words[place]
         place += 1
@@ -150,7 +150,7 @@ def _commands(line: str) -> list[list[str]]:
             redirected = True
         else:
             commands.append([])
-    return [words[:_MANY] for words in commands if words]
+    return [words[:_MAX_WORDS] for words in commands if words]
 
 
 def _unquoted(word: str) -> str:

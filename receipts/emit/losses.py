@@ -115,7 +115,7 @@ class ScalarSeries:
             if not self.finite:
                 self.gauges[bad] = 1
             if self.table == journal.NORM_TABLE and self.largest > -math.inf:
-                self.floats[journal.LARGEST_NORM] = self.largest
+                self.floats[journal.MAX_NORM] = self.largest
         kept = self.numbers == self.keep
         self.numbers += 1
         if kept:
@@ -189,7 +189,7 @@ class ScalarSeries:
         self.given, self.last = gauges[count], floats[last]
         self.finite = not gauges[bad]
         self.first = self.kept[0][1] if self.kept else None
-        largest = floats[journal.LARGEST_NORM]
+        largest = floats[journal.MAX_NORM]
         if self.table == journal.NORM_TABLE and largest > 0:
             self.largest = largest
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_ROWS = 16
-LARGEST = 64 << 20  # bytes of a file that are digested whole
+MAX_BYTES = 64 << 20  # bytes of a file that are digested whole
 _AT_ONCE = 4 << 20  # bytes that the start of a run has time for
 _SAMPLES = 16
 _LISTED = 2000
 _SECONDS = 0.5  # of listing one folder; a network disk may take long
-_FEW = 50  # files of a folder of settings
+_MAX_FILES = 50  # files of a folder of settings
 _GLOB = re.compile(r"[*?\[]")
 
 
@@ -183,7 +183,7 @@ def _places(value: str, beside: str) -> Iterator[str]:
 def _settings(folder: str, name: str, listed: int) -> str:
     """Of a configuration in a small folder its digest: an edit need not change its size."""
     path = os.path.join(folder, name)
-    if listed > _FEW or not configuration.is_config(name):
+    if listed > _MAX_FILES or not configuration.is_config(name):
         return ""
     try:
         with open(path, "rb") as stream:
@@ -234,7 +234,7 @@ def _sampled(path: str, size: int) -> str:
     """The digest of a file; of a large one that of its size and of samples over its whole length."""
     whole = hashlib.sha256()
     with open(path, "rb") as stream:
-        if size <= LARGEST:
+        if size <= MAX_BYTES:
             return hashlib.file_digest(stream, "sha256").hexdigest()
         whole.update(str(size).encode())
         for number in range(_SAMPLES):

@@ -217,7 +217,7 @@ def _checked_head(head: dict[str, Any]) -> dict[str, Any]:
     for name, kind in wanted.items():
         if not isinstance(head.get(name), kind):
             raise NotAJournal(f"its first frame says no {name}: it was not written by the recorder")
-    if not 0 <= head["rank"] < head["world"] <= identity.LARGEST_WORLD:
+    if not 0 <= head["rank"] < head["world"] <= identity.MAX_WORLD:
         raise NotAJournal(f"its first frame says rank {head['rank']} of {head['world']}")
     return head
 

@@ -179,7 +179,7 @@ _ENDS = (
 _IN_NAMES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 # One of these is in every text with a named secret, in small letters.
 _HINTS = ("pass", "pwd", "secret", "credential", "token", "bearer", "webhook", "sig", "key", "auth", "basic", "cookie")
-_SHORTEST = 15  # of all forms of tokens; most texts have no word as long
+_MIN_TOKEN = 15  # of all forms of tokens; most texts have no word as long
 _KEY_BLOCK = "PRIVATE"  # the one form with a blank in it
 _KINDS = {"Bearer", "Basic", "Token"}
 
@@ -266,7 +266,7 @@ def redact(text: str) -> str:
     for value in _values_of_secrets(tuple(getattr(os.environ, "_data", os.environ).items())):
         text = text.replace(value, HIDDEN)
     words = text.split()
-    issued = " ".join(word for word in words if len(word) >= _SHORTEST)
+    issued = " ".join(word for word in words if len(word) >= _MIN_TOKEN)
     for letters, form in TOKEN_FORMS if issued or _KEY_BLOCK in text else ():
         if letters in issued or (letters == _KEY_BLOCK and letters in text):
             text = _compiled(form).sub(HIDDEN, text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_LONGEST = 1 << 20
+_MAX_SOURCE = 1 << 20
 # What makes options of the fields of dataclasses.
 _OF_FIELDS = (b"HfArgumentParser", b"tyro.", b"simple_parsing", b"pyrallis", b"draccus")
 _ARGUMENTS = (b"add_argument(", b"DEFINE_", b".option(")
@@ -95,7 +95,7 @@ class SourceReads:
 
     def take(self, name: str, raw: bytes, folder: str = "") -> None:
         """Read one file of the project, which lies in a folder."""
-        if len(raw) > _LONGEST:
+        if len(raw) > _MAX_SOURCE:
             return
         self._texts[name] = raw
         self.executes |= name == "__main__" and b"exec(open(" in raw

@@ -31,7 +31,7 @@ from receipts.metrics.flops.geometry import (
     recurrence_of,
     sparse_layers,
 )
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, DEEPEST, STATEFUL, BlockKind, Pattern, read_pattern
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, MAX_DEPTH, STATEFUL, BlockKind, Pattern, read_pattern
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2
@@ -124,9 +124,9 @@ def _selecting(facts: EstimateInputs, layers: tuple[Layer, ...]) -> tuple[Layer,
 
 def _laid_out(facts: EstimateInputs, leaf: str, depth: int) -> int:
     """A depth whose blocks are laid out one by one; a depth is whatever somebody wrote, and 0 where it is absurd."""
-    if depth <= DEEPEST:
+    if depth <= MAX_DEPTH:
         return depth
-    facts.need(f"{leaf} (no more than {DEEPEST:,} are estimated)")
+    facts.need(f"{leaf} (no more than {MAX_DEPTH:,} are estimated)")
     return 0
 
 

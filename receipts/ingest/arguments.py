@@ -223,7 +223,7 @@ class Statements:
 
 MAX_COMMANDS: Final = 1 << 16
 _MAX_LINE: Final = 20_000
-_FEW: Final = 5  # commands of a file that is no script
+_MAX_COMMANDS: Final = 5  # commands of a file that is no script
 _PASSES: Final = 5  # variables that stand in variables
 _ASSIGNED_ARRAY: Final = re.compile(
     r"^[ \t]*(?:declare -a |local |export )?(\w+)\+?=\(([^()]*(?:\$\([^()]*\)[^()]*)*)\)", re.MULTILINE
@@ -251,7 +251,7 @@ class Launch(NamedTuple):
 def launch_of_command(text: str) -> Launch | None:
     """The launch of a short file of commands; None for a log, for prose, and where several programs are started."""
     rows = [row for row in text.replace("\\\n", " ").splitlines() if row.strip() and not row.lstrip().startswith("#")]
-    if not 0 < len(rows) <= _FEW or not any(_starts(_BLANK.sub("_", row)) for row in rows):
+    if not 0 < len(rows) <= _MAX_COMMANDS or not any(_starts(_BLANK.sub("_", row)) for row in rows):
         return None
     return _only(text)
 

@@ -25,7 +25,7 @@ _Table = tuple[tuple[Work, str, re.Pattern[str]], ...]
 FP8: Final = "fp8"
 UNREAD: Final = "unknown"
 # Longer names are templates whose beginnings tell everything that is asked here.
-_LONGEST: Final = 4096
+_MAX_NAME: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ _TRANSFORMER_ENGINE = re.compile(r"transformer_engine|cast_transpose|\bnvte_")
 @lru_cache(maxsize=1 << 15)
 def classify(name: str) -> Kernel:
     """What the kernel of this name is, mangled, demangled, cut or whole."""
-    text = name[:_LONGEST]
+    text = name[:_MAX_NAME]
     engine = _TRANSFORMER_ENGINE.search(text) is not None
     if match := _NCCL.search(text):
         return Kernel("communication", f"nccl_{(match['what'] or UNREAD).lower()}")

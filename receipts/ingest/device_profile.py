@@ -335,7 +335,7 @@ _DASHES = re.compile(r"-{2,}")
 _GAP = re.compile(r"\s{2,}")
 _TIME = re.compile(r"\s*(?P<value>[\d.,]+(?:[eE][-+]?\d+)?)\s*(?P<unit>ns|us|µs|ms|s)?\s*")
 # Wider than any profiler's table: a longer line of dashes is none.
-_WIDEST = 10_000
+_MAX_WIDTH = 10_000
 MAX_ROWS = 1_000_000
 
 
@@ -376,7 +376,7 @@ class TableReader(LineReader):
     def table(self, text: str) -> bool:
         """Take a line below the head; False where the table has ended."""
         if self._spans is None:
-            dashes = len(text) <= _WIDEST and not set(text.strip()) - {"-", " "}
+            dashes = len(text) <= _MAX_WIDTH and not set(text.strip()) - {"-", " "}
             self._spans = [match.span() for match in _DASHES.finditer(text)] if dashes else []
             return 0 < len(self._spans) == len(self._names)
         fits = 0 < len(self._spans) == len(self._names) and text.strip() and not text.startswith("--")

@@ -229,7 +229,7 @@ def taken(path: str) -> LeafType | None:
 
 _HEX: Final = re.compile(r"\{64\}")
 _SUCH_AS: Final = re.compile(r"such as `([^`]+)`")
-LARGEST: Final = 1 << 62  # where the format bounds an integer only because a database does
+MAX_INTEGER: Final = 1 << 62  # where the format bounds an integer only because a database does
 _NAMES: Final[Mapping[str, str]] = {
     "integer": "an integer",
     "number": "a number",
@@ -297,6 +297,6 @@ def _described(form: Mapping[str, Any]) -> tuple[str, str]:
         return f"a list of {words.removeprefix('an ')}", json.dumps([item])
     low, high = form.get("minimum"), form.get("maximum")
     bounds = f" of at least {low}" if low is not None else ""
-    bounds += f" and at most {high}" if high is not None and high < LARGEST else ""
+    bounds += f" and at most {high}" if high is not None and high < MAX_INTEGER else ""
     example = str(max(4, int(low or 0))) if kind == "integer" else _EXAMPLES.get(kind, "VALUE")
     return _NAMES.get(kind, kind) + bounds, example

@@ -347,7 +347,7 @@ def first_cause(failures: Iterable[AllocationFailure]) -> AllocationFailure | No
     return min(failures, key=lambda item: (order[item.is_oom], not item.fatal, item.place.line), default=None)
 
 
-_LARGEST_PEAK: Final = 1e18
+_MAX_PEAK: Final = 1e18
 
 
 class Peaks:
@@ -363,7 +363,7 @@ class Peaks:
     ) -> None:
         """Keep bytes of one figure, if it is larger than before; with ``last`` whatever it was."""
         memory = self._reading.memory
-        if not 0 < size < _LARGEST_PEAK or (chip not in self._rows and len(memory) >= MAX_ROWS):
+        if not 0 < size < _MAX_PEAK or (chip not in self._rows and len(memory) >= MAX_ROWS):
             return
         at = self._rows.setdefault(chip, len(memory))
         if at == len(memory):

@@ -316,8 +316,8 @@ _MAX_START: Final = 10
 _SETTLED: Final = 1.5
 _STALL: Final = 2.5
 _SIGMAS: Final = 5.0
-_LEAST_SPREAD: Final = 0.02
-_LEAST_STEPS: Final = 6
+_MIN_SPREAD: Final = 0.02
+_MIN_STEPS: Final = 6
 
 
 def mark_not_steady(reading: Reading, starts: Iterable[int], carrying: Iterable[int] = ()) -> None:
@@ -370,13 +370,13 @@ def _stalled_steps(reading: Reading, numbers: Sequence[int], times: Sequence[flo
     known = array(
         "d", (time for step, time in zip(numbers, times, strict=True) if time is not None and step not in marked)
     )
-    if len(known) < _LEAST_STEPS:
+    if len(known) < _MIN_STEPS:
         return []
     middle = median(known)
     if not math.isfinite(middle) or middle <= 0:
         return []
     spread = array("d", (abs(math.log(seconds / middle)) for seconds in known if seconds > 0))
-    limit = max(math.log(_STALL), _SIGMAS * max(_LEAST_SPREAD, 1.4826 * median(spread)))
+    limit = max(math.log(_STALL), _SIGMAS * max(_MIN_SPREAD, 1.4826 * median(spread)))
     return [
         step
         for step, seconds in zip(numbers, times, strict=True)

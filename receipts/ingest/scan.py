@@ -37,7 +37,7 @@ _LINES = 20_000
 # A piece with fewer records of known shapes than one line in so many is read sooner line by line.
 _SPARSE = 128
 _RESTING = 64
-_SHORTEST = 24
+_MIN_LENGTH = 24
 DEFECT = "a defect of the program; please report it"
 
 
@@ -109,7 +109,7 @@ class Scanner:
                 stop, sifting = chunk.find(b"\n", at) + 1 or len(chunk), False
             piece = chunk[at:stop] if at or stop < len(chunk) else chunk
             lines = piece.count(b"\n")
-            if sifting and lines * _SHORTEST <= len(piece):
+            if sifting and lines * _MIN_LENGTH <= len(piece):
                 self._sift(piece)
                 self._line += lines
             else:
@@ -213,7 +213,7 @@ class Scanner:
         piece = Piece(self, chunk, self._line)
         for index in sifted.tables.keys() | given.keys():
             piece.take(index, sifted.tables.get(index, []), given.get(index, []))
-        if piece.taken * _SPARSE < chunk.count(b"\n") - _SPARSE * FEW:
+        if piece.taken * _SPARSE < chunk.count(b"\n") - _SPARSE * MAX_FEW:
             self._resting = _RESTING
 
     def _given(self, sifted: Sifted) -> dict[int, list[int]]:
@@ -302,7 +302,7 @@ def _bits(mask: int) -> Iterator[int]:
 
 
 # Records are taken one by one where fewer stand together.
-FEW: Final = 4
+MAX_FEW: Final = 4
 
 
 class Piece:
@@ -329,7 +329,7 @@ class Piece:
             while (at := table.before(self._seen + 1)) < len(table):
                 self._before(index, table.lines[at])
                 stop = table.before(self._others[0]) if self._others else len(table)
-                if stop - at >= FEW and at >= refused and self._seen < table.lines[at]:
+                if stop - at >= MAX_FEW and at >= refused and self._seen < table.lines[at]:
                     if self._scanner.many(index, table.part(at, stop)):
                         self.taken += stop - at
                         self._seen = table.ends[stop - 1]

@@ -218,7 +218,7 @@ MAP_FILE: Final = "step-map"
 ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 _NAMED: Final = 8
 _PEAK: Final = "memory.aggregate.bytes"  # of a peak that each record prints, the highest counts
-_MOST_NAMES: Final = 1000  # a hostile file may have a name of its own in every record
+_MAX_NAMES: Final = 1000  # a hostile file may have a name of its own in every record
 Record = tuple[int, Mapping[str, Any]]
 
 
@@ -325,7 +325,7 @@ class _RecordReader:
             elif value is not None and (known is None or known.value != value):
                 self._reading.state(item.to, value, str(raw), line)
         for name in record:
-            if name not in self._named and (name in self._unnamed or len(self._unnamed) < _MOST_NAMES):
+            if name not in self._named and (name in self._unnamed or len(self._unnamed) < _MAX_NAMES):
                 self._unnamed[name] += 1
         figures = {item.to: self._figure(item, record, line) for item in self._entry.steps}
         step = figures.get("step")

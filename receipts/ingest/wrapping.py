@@ -29,8 +29,8 @@ from receipts.ingest.steps import FIELDS
 # What was broken was copied from a screen or a page: no log of a long run.
 MAX_SIZE: Final = 1 << 18
 _NARROWEST: Final = 40
-_WIDEST_SCREEN: Final = 400
-_WIDEST_PAGE: Final = 160
+_MAX_SCREEN: Final = 400
+_MAX_PAGE: Final = 160
 _MAX_PIECES: Final = 2000
 _OFTEN: Final = 3
 _HEAD: Final = 8
@@ -102,7 +102,7 @@ def _ways(lines: Sequence[str]) -> Iterator[list[_Join]]:
         yield page
     screen: list[_Join] = []
     for width, count in dict.fromkeys(((longest, lengths[longest]), *lengths.most_common(1))):
-        if width <= _WIDEST_SCREEN and (width == longest or count >= _OFTEN):
+        if width <= _MAX_SCREEN and (width == longest or count >= _OFTEN):
             screen.append(_screen(lines, width, width))
             if lengths[width - 1] and not any(len(line) == width and line.endswith(" ") for line in lines):
                 # A blank at the column is often gone: nobody sees it.
@@ -116,7 +116,7 @@ def _page(lines: Sequence[str]) -> tuple[list[_Join], int]:
     """How an editor may have broken the lines, and how many of them go on then."""
     # What has no blank it cannot break.
     width = max((len(line) for line in lines if " " in line.strip()), default=0)
-    if not _NARROWEST <= width <= _WIDEST_PAGE:
+    if not _NARROWEST <= width <= _MAX_PAGE:
         return [], 0
     breaks = [_at_blank(width, set(), *both) is not None for both in pairwise(lines)]
     return [partial(_at_blank, width, _marks(lines, breaks))], sum(breaks)
@@ -215,7 +215,7 @@ _DIGITS: Final = re.compile(rb"\d+")
 _PLACEHOLDER: Final = re.compile(rb"[\0\1\2]")
 # How a margin of words alone ends: other words are those of the records.
 _CONSTANT: Final = (b" ", b"\t", b"]:", b">:")
-_LONGEST: Final = 240
+_MAX_LINE: Final = 240
 _SAMPLE: Final = 400
 _MIN_LINES: Final = 2
 _MARGIN_SHARE: Final = 0.9
@@ -236,7 +236,7 @@ def bare(text: bytes) -> Cut:
 
 def margin(text: bytes) -> Cut | None:
     """What takes the margin off whole lines; None where they have none."""
-    heads = [line[:_LONGEST] for line in text.split(b"\n", _SAMPLE)[:_SAMPLE] if line.strip()]
+    heads = [line[:_MAX_LINE] for line in text.split(b"\n", _SAMPLE)[:_SAMPLE] if line.strip()]
     counts = [match for match in map(_NUMBERED.match, heads) if match]
     if len(counts) == len(heads) and all(int(a[1]) < int(b[1]) for a, b in pairwise(counts)):
         heads = [b"\1" + head[match.end(1) :] for head, match in zip(heads, counts, strict=True)]

@@ -136,7 +136,7 @@ def load_studies(files: Iterable[Path]) -> Studies:
     return Studies(studies)
 
 
-MOST_JUDGED: Final = 250  # configurations whose findings a rule set holds
+MAX_JUDGED: Final = 250  # configurations whose findings a rule set holds
 _CODE = re.compile(r"^[A-Z]\d{3}$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 
@@ -217,7 +217,7 @@ class RuleSet:
     @cached_property
     def findings_of_configuration(self) -> Bounded[bytes, tuple[Lane, tuple[Finding, ...]]]:
         """What the rules on the configuration find, by what it states; see `receipts.judging.judge`."""
-        return Bounded(MOST_JUDGED)
+        return Bounded(MAX_JUDGED)
 
     @cached_property
     def of_configuration(self) -> tuple[Rule, ...]:

@@ -38,7 +38,7 @@ def decisions(items: Sequence[Decision]) -> Section:
 
 say = words("claim")
 
-MOST_REASONS = 6
+MAX_REASONS = 6
 STATUSES = ("supported", "refuted", "unproven", "stale")
 
 
@@ -62,9 +62,9 @@ def _lines(verdict: ClaimVerdict) -> Iterator[str]:
     """Reasons that no finding repeats, what would hold, and why it is supported."""
     quoted = {f"{item.code} {item.found}" for item in verdict.findings} | {item.found for item in verdict.findings}
     reasons = [item for item in verdict.reasons if item not in quoted]
-    yield from reasons[:MOST_REASONS]
-    if len(reasons) > MOST_REASONS:
-        yield say("more", n=len(reasons) - MOST_REASONS)
+    yield from reasons[:MAX_REASONS]
+    if len(reasons) > MAX_REASONS:
+        yield say("more", n=len(reasons) - MAX_REASONS)
     if verdict.would_hold:
         yield say("would_hold", effects=", ".join(verdict.would_hold))
     if verdict.status == "supported":

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 say = words("compare")
 
-MOST_MOVED = 3
-MOST_MISSING = 3
+MAX_MOVED = 3
+MAX_MISSING = 3
 
 
 def answer_line(verdict: Comparison, rules: RuleSet) -> Cell:
@@ -117,9 +117,9 @@ def _undecided(verdict: Comparison, rules: RuleSet) -> str:
     texts = missing(verdict, rules)
     if not texts:
         return f"{first}; {say('effect_open', kind=verdict.effect)}"
-    kept = texts[:MOST_MISSING]
-    if len(texts) > MOST_MISSING:
-        kept.append(say("more_lacks", n=len(texts) - MOST_MISSING))
+    kept = texts[:MAX_MISSING]
+    if len(texts) > MAX_MISSING:
+        kept.append(say("more_lacks", n=len(texts) - MAX_MISSING))
     return f"{first}; {say('lacks', missing=', '.join(kept))}"
 
 
@@ -152,8 +152,8 @@ def _moved(verdict: Comparison) -> str:
     counted = set(verdict.counted)
     changes = [item for item in verdict.difference.changed if item.axis in counted]
     members = [member for item in changes for member in item.members]
-    shown = [_move(member, alone=len(members) == 1) for member in members[:MOST_MOVED]]
-    return ", ".join([*shown, "…"] if len(members) > MOST_MOVED else shown)
+    shown = [_move(member, alone=len(members) == 1) for member in members[:MAX_MOVED]]
+    return ", ".join([*shown, "…"] if len(members) > MAX_MOVED else shown)
 
 
 def _move(member: Member, *, alone: bool) -> str:
@@ -165,7 +165,7 @@ def _move(member: Member, *, alone: bool) -> str:
     return f"{leaf(member.path)} {a}→{b}"
 
 
-FEW_UNSTATED: Final = 8  # settings of which no side states one
+MAX_UNSTATED: Final = 8  # settings of which no side states one
 
 
 def page(
@@ -258,7 +258,7 @@ def _unknown(verdict: Comparison) -> Iterator[Section]:
         groups.setdefault(say(gap.missing), []).extend(item.path for item in gap.members)
     points = {name: (name, ((", ".join(paths),),)) for name, paths in groups.items()}
     both = groups.get(say("both"), [])
-    folded = points.pop(say("both")) if len(both) > FEW_UNSTATED else None
+    folded = points.pop(say("both")) if len(both) > MAX_UNSTATED else None
     yield Section("unknown", say("unknown"), points=tuple(points.values()))
     if folded is not None:
         yield Section("unstated", say("unstated"), points=(folded,), fold=say("unstated_fold", n=len(both)))

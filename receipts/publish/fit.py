@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIGNS = "█▓▒░▚▞▤▥▦▧▨▩◆◇◈"
 _WIDTH, _ROW, _EDGE = 720.0, 16.0, 20.0
 _BAR, _TOP, _BETWEEN = 34.0, 64.0, 86.0  # a bar, where the first one is, and from one to the next
-_SMALLEST_SHARE = 0.08  # of the bar: narrower parts have their name in the legend only
+_MIN_SHARE = 0.08  # of the bar: narrower parts have their name in the legend only
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def _draw_bar(canvas: Canvas, bar: Bar, top: float, reach: float) -> None:
             continue
         colour = category(part.colour)
         canvas.boxes([(x, top, length, _BAR)], fill=colour, edge=PAPER)
-        if part.bytes >= _SMALLEST_SHARE * reach:
+        if part.bytes >= _MIN_SHARE * reach:
             text = amount(part.bytes, like=reach).partition(" ")[0]
             canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=ink_on(colour))
         x += length

@@ -85,7 +85,7 @@ def actions(items: Sequence[Finding]) -> list[str]:
     return [shape.replace("\0", ", ".join(places), 1) for shape, places in shapes.items()]
 
 
-MOST_NAMED: Final = 3
+MAX_NAMED: Final = 3
 _WITNESSED: Final = "path.witnessed."
 
 
@@ -151,8 +151,8 @@ def _lack_weight(group: Sequence[Finding]) -> tuple[bool, bool, int]:
 def lacks_sentence(missing: Sequence[Lack], source: str) -> str:
     """What keeps a receipt from being valid: the weightiest, and the command that lists the rest."""
     say = words("receipt")
-    first = ", ".join(map(str, missing[:MOST_NAMED]))
-    if len(missing) <= MOST_NAMED:
+    first = ", ".join(map(str, missing[:MAX_NAMED]))
+    if len(missing) <= MAX_NAMED:
         return say("keeps", n=len(missing), first=first)
     return say("keeps_more", n=len(missing), first=first, source=source)
 

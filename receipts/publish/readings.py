@@ -14,7 +14,7 @@ from receipts.metrics.registry import Metric, MetricReading
 
 STATED = ("stated", "derived")
 MARK = "*"
-MOST_DIGITS = 5  # beyond the usual ones
+MAX_DIGITS = 5  # beyond the usual ones
 
 
 def moved(members: Sequence[Member]) -> str:
@@ -63,7 +63,7 @@ def both(item: MetricResult) -> tuple[str, str]:
     if item.effect.ratio is None or item.a.value is None or item.b.value is None:
         return shown
     metric = metrics.get(item.metric)
-    for more in range(MOST_DIGITS):
+    for more in range(MAX_DIGITS):
         a, b = (number(metric, value, more) for value in (item.a.value, item.b.value))
         first, second = (float(text.replace(",", "")) for text in (a, b))
         if first and signed(second / first) == signed(item.ratio):

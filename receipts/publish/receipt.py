@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 say = words("receipt")
 
-MOST_ROWS = 64  # of chips and phases, before a table shows one phase
-FEW_ROWS = 16
+MAX_ROWS = 64  # of chips and phases, before a table shows one phase
+MAX_ROWS_OPEN = 16
 
 
 def memory(parsed: Parsed, *, folded: bool) -> Section:
@@ -65,12 +65,12 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
     several = any(len(phase.chips) > 1 for phase in whole.phases)
     shown = [item for phase in whole.phases for item in phase.chips]
     fullest = whole.worst("peak") or whole.worst("used")
-    if len(shown) > MOST_ROWS and fullest is not None:
+    if len(shown) > MAX_ROWS and fullest is not None:
         shown = list(fullest.chips)
     sentences = list(_sentences(whole, several=several))
-    if len(shown) > MOST_ROWS:
-        sentences.append(say("tightest", few=FEW_ROWS, n=len(shown)))
-        shown = sorted(shown, key=_by_headroom)[:FEW_ROWS]
+    if len(shown) > MAX_ROWS:
+        sentences.append(say("tightest", few=MAX_ROWS_OPEN, n=len(shown)))
+        shown = sorted(shown, key=_by_headroom)[:MAX_ROWS_OPEN]
     after = (say("every_chip", source=parsed.source),) if several else ()
     header = (
         "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
@@ -157,7 +157,7 @@ def _short(value: object) -> str:
 
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
-LONGEST_VALUE = 200
+MAX_VALUE = 200
 ABOUT = ("schema_version", "run.recorded.", "run.entries.")  # of the document itself
 
 
@@ -325,13 +325,13 @@ def _steps(launch: Launch) -> Iterator[str]:
 
 
 def _correlation(steady: Sequence[float], lag1: float | None) -> str:
-    from receipts.stats.steady import FEWEST_BATCHES, independent_batch
+    from receipts.stats.steady import MIN_BATCHES, independent_batch
 
     if lag1 is None:
         return say("no_correlation")
     size = independent_batch(steady)
     if size is None:
-        return say("correlation", lag1=lag1, batches=say("no_batches", fewest=FEWEST_BATCHES))
+        return say("correlation", lag1=lag1, batches=say("no_batches", fewest=MIN_BATCHES))
     return say("correlation", lag1=lag1, batches=say("independent") if size == 1 else say("batches", size=size))
 
 
@@ -356,4 +356,4 @@ def _failure(parsed: Parsed) -> Section:
 def _value(value: Any) -> str:
     if isinstance(value, list) and len(value) > 6:
         return say("values", n=len(value), first=value[0], last=value[-1])
-    return str(value)[:LONGEST_VALUE]
+    return str(value)[:MAX_VALUE]

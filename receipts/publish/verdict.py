@@ -116,7 +116,7 @@ def status(verdict: ReceiptVerdict) -> Cell:
 
 say_submit = words("submit")
 
-MOST_REASONS = 2
+MAX_REASONS = 2
 ORDER = ("valid", "invalid", "open")
 
 
@@ -196,12 +196,12 @@ class SubmitSum:
         return ", ".join(parts)
 
     def _why(self) -> str:
-        common = self.reasons.most_common(MOST_REASONS)
+        common = self.reasons.most_common(MAX_REASONS)
         texts = [
             say_submit("repeated" if count > 1 else "reason", n=f"{count:,}", code=code, reason=self._examples[code])
             for code, count in common
         ]
-        return "; ".join([*texts, "…"] if len(self.reasons) > MOST_REASONS else texts)
+        return "; ".join([*texts, "…"] if len(self.reasons) > MAX_REASONS else texts)
 
     def _missing(self) -> str:
         """What most open receipts lack first."""

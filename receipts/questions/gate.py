@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Requirement = Literal["faster", "not-slower", "equivalent"]
 GateAnswer = Literal["holds", "fails", "open"]
-FEWEST_LAUNCHES: Final = 3
-MOST_LAUNCHES: Final = 1000
+MIN_LAUNCHES: Final = 3
+MAX_LAUNCHES: Final = 1000
 EXIT = {"holds": 0, "fails": 1, "open": 3}
 PROVEN = ("faster", "slower", "equivalent")
 MEETS: Mapping[Requirement, tuple[str, ...]] = {
@@ -127,9 +127,9 @@ def _how_many_within(result: MetricResult | None, slowed: tuple[float, float], m
     low, high = (math.log(end) for end in slowed)
     gap, half = abs((low + high) / 2.0 - math.log1p(margin)), (high - low) / 2.0
     have = max(result.effect.n_a, result.effect.n_b) if result is not None else 0
-    if not have or gap * math.sqrt(MOST_LAUNCHES) <= half * math.sqrt(have):
-        return f"; more than {MOST_LAUNCHES} launches a side would tell: B lies at the margin"
-    needed = max(FEWEST_LAUNCHES, have + 1, math.ceil(have * (half / gap) ** 2))
+    if not have or gap * math.sqrt(MAX_LAUNCHES) <= half * math.sqrt(have):
+        return f"; more than {MAX_LAUNCHES} launches a side would tell: B lies at the margin"
+    needed = max(MIN_LAUNCHES, have + 1, math.ceil(have * (half / gap) ** 2))
     return f"; about {needed} launches a side would tell, {needed - have} more"
 
 

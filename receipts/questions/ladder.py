@@ -111,7 +111,7 @@ def _printed(failed: Parsed) -> int | None:
     return int(failure.used_bytes) if planned else None
 
 
-SHORTEST: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
+MIN_SEQUENCE: Final = 128  # tokens; shorter than a kernel's tile nothing more is saved
 FIRST_THAT_REDUCES: Final = "the first rung that reduces the active pressure"
 _DEGREES: Final = ("tensor", "expert", "pipeline", "context")
 Ask = Callable[[Parsed], "PreflightAnswer"]
@@ -231,7 +231,7 @@ def _steps(rung: str, plan: Parsed, lane: Lane, held: Changes) -> Iterator[Chang
             yield {MICRO_BATCH: micro}
     elif rung == "sequence_length":
         length = plan.stated.get(SEQUENCE_LENGTH)
-        while length is not None and length % 2 == 0 and length // 2 >= SHORTEST:
+        while length is not None and length % 2 == 0 and length // 2 >= MIN_SEQUENCE:
             length //= 2
             yield {SEQUENCE_LENGTH: length}
     elif rung == "features":

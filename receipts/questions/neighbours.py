@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from receipts.store import Entry, Store
     from receipts.store.query.axis_index import Neighbour
 
-MOST: Final = 10  # configurations of one axis that are compared, the newest
+MAX_COMPARED: Final = 10  # configurations of one axis that are compared, the newest
 Progress = Callable[[int, int], None]
 
 
@@ -86,7 +86,7 @@ def neighbours(
     *,
     metric: str = metrics.DEFAULT,
     axis: str | None = None,
-    limit: int = MOST,
+    limit: int = MAX_COMPARED,
     progress: Progress | None = None,
 ) -> Neighbourhood:
     """Every stored launch one axis away from a receipt, or in one axis alone; at most ``limit`` configurations an axis.

@@ -34,11 +34,11 @@ from receipts.stats.sessions import DaySpread, order_kind, spreads
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
 
-FEWEST_PAIRS = 2  # of equal launches, before memory is said to be exact
-MOST_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
+MIN_PAIRS = 2  # of equal launches, before memory is said to be exact
+MAX_LAUNCHES = 30  # for one comparison: σ from two dozen degrees of freedom is known to a seventh, and reading costs
 MIN_LAUNCHES_OF_FLOOR = 3  # from here on the launches of a side show their own spread
 SURVEYED = 20_000
-FEWEST_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
+MIN_FREEDOM = 3  # from here on launches of the same context and model stand for their own spread
 DeltaSource = Literal["lane", "default"]
 _SHAPE = ("hardware.accelerator", "hardware.chips", "batch.sequence_length")  # of launches whose noise is alike
 
@@ -107,19 +107,19 @@ def noise_floor(store: Store, like: Parsed, lane: Lane, until: datetime | None =
     run, stated = like.receipt.run, like.stated
     of_lane: Mapping[str, object] = {"lane": run.lane, "kind": run.kind}
     wanted = {**of_lane, **{path: stated.get(path) for path in _SHAPE}}
-    rows = list(_entries(store, wanted, 5 * MOST_LAUNCHES, until))
+    rows = list(_entries(store, wanted, 5 * MAX_LAUNCHES, until))
     near = _nearness(like)
     rows.sort(key=lambda row: (row.context, row.model) != near)
-    equal = _equal(store, rows, lane, MOST_LAUNCHES)
+    equal = _equal(store, rows, lane, MAX_LAUNCHES)
     known = {row.id for row in rows}
-    others = [row for row in _entries(store, of_lane, 5 * MOST_LAUNCHES, until) if row.id not in known]
-    spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MOST_LAUNCHES)]))
+    others = [row for row in _entries(store, of_lane, 5 * MAX_LAUNCHES, until) if row.id not in known]
+    spread = largest_spread(_locations([*equal, *_equal(store, others, lane, MAX_LAUNCHES)]))
     floor = replace(_floor(equal, rows), largest_spread=spread)
     of = "of the same context and model"
     nearest = _spreads([group for group in equal if _nearness(group[0].parsed) == near], of)
-    if nearest.day is not None and (nearest.day.df or 0.0) >= FEWEST_FREEDOM:
+    if nearest.day is not None and (nearest.day.df or 0.0) >= MIN_FREEDOM:
         floor = replace(floor, day=nearest.day)
-    if nearest.launch is None or (nearest.launch.df or 0.0) < FEWEST_FREEDOM:
+    if nearest.launch is None or (nearest.launch.df or 0.0) < MIN_FREEDOM:
         return floor
     return replace(floor, sigma=nearest.launch.value, df=nearest.launch.df, of=of)
 
@@ -188,7 +188,7 @@ def _exact(equal: Sequence[Sequence[Launch]]) -> Iterator[str]:
             [reading.value for reading in group if reading.value is not None and reading.source == "memory"]
             for group in readings
         ]
-        if sum(max(0, len(group) - 1) for group in values) >= FEWEST_PAIRS and shown_exact(values):
+        if sum(max(0, len(group) - 1) for group in values) >= MIN_PAIRS and shown_exact(values):
             yield metric.name
 
 
@@ -256,7 +256,7 @@ def _spreads(equal: Sequence[Sequence[Launch]], of: str) -> DaySpread:
         ([math.log(pace) for _, pace in group], sessions_of([launch for launch, _ in group], ())[0]) for group in kept
     )
     shown = spreads((item for item in logs if item[0]), of)
-    if shown.launch is not None and (shown.launch.df or 0.0) >= FEWEST_FREEDOM:
+    if shown.launch is not None and (shown.launch.df or 0.0) >= MIN_FREEDOM:
         return shown
     return shown._replace(launch=pooled_sigma(_locations(equal), of))
 

@@ -311,7 +311,7 @@ class PreflightAnswer:
 
 
 _USUAL: Final = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "transformer-engine", "megatron-core", "deepspeed")
-_MOST: Final = 8
+_MAX_SHOWN: Final = 8
 
 
 def unlike(there: Parsed, here: Parsed, lane: Lane) -> tuple[Unlike, ...]:
@@ -342,7 +342,7 @@ def lineage(parsed: Parsed, lane: Lane) -> tuple[tuple[str, str], ...]:
     values = effective(parsed)
     paths = {f"wheels.{wheel_name(name)}": name for name in reversed([*named, *_USUAL])}
     ancestors = [(name, str(values[path])) for path, name in reversed(paths.items()) if path in values]
-    return tuple(ancestors[:_MOST])
+    return tuple(ancestors[:_MAX_SHOWN])
 
 
 PLAN: Final = "plan"

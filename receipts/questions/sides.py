@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Group = Sequence[Parsed]
 Join = Literal["session", "label", "only", "all"]
 MAX_HELD: Final = 1000  # configurations whose launches are held at once
-FEW_JOINED: Final = 5  # of each kind, where a page of a launch asks: dozens tell nothing more
+MAX_JOINED_EACH: Final = 5  # of each kind, where a page of a launch asks: dozens tell nothing more
 MAX_JOINED: Final = 200  # stored launches that are added to a side: each is read whole
 # What one launch of a side says for all of them beside its axes; `compare` leaves open what differs in it.
 AS_MEASURED = (
@@ -114,7 +114,7 @@ def asked(
     that both labels have launches of, as if the labels had been named, *only* adds none, *all* pools every stored
     launch of the configurations. None is added that the other side names; where both sides are of one configuration
     and label nothing is, since what repeats one side repeats the other. ``few``: of the launches for which it gives one
-    value, `FEW_JOINED` are added at most.
+    value, `MAX_JOINED_EACH` are added at most.
     """
     groups = (list(a), list(b))
     if stored is None or not any(groups):
@@ -233,7 +233,7 @@ class _Sides:
                 break
             if row.id in self._named or row.launch in self._launches:
                 continue
-            if few is not None and kinds[few(row)] >= FEW_JOINED:
+            if few is not None and kinds[few(row)] >= MAX_JOINED_EACH:
                 continue
             candidate = self._store.parsed(row.id)
             own_steps = distinct_steps(candidate)

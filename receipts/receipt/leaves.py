@@ -121,7 +121,7 @@ _SCALARS = frozenset({str, int, float, bool})
 _stated_in: Callable[[Section], Set[str]] = attrgetter("__pydantic_fields_set__")
 _NOT_FLATTENED = "measurement.step_flags"
 # Sections stand at few paths, and keys of open maps at none: what is kept of them does not grow with the receipts.
-_MOST_PLACES = 1000
+_MAX_PLACES = 1000
 
 
 class Flat(Mapping[str, Any]):
@@ -247,7 +247,7 @@ class _Walk:
                 self._add(at, value)
 
 
-@lru_cache(maxsize=_MOST_PLACES)
+@lru_cache(maxsize=_MAX_PLACES)
 def _paths(section: type[Section], before: str) -> tuple[str, ...]:
     """Where the fields of a section stand, in their order, by their keys in the document."""
     return tuple(before + (field.alias or name) for name, field in section.model_fields.items())

@@ -77,7 +77,7 @@ ALPHABETS: Mapping[str, Alphabet] = MappingProxyType({NAM.name: NAM, NEMO.name: 
 
 MTP, STAGE, OPEN, CLOSE = "/", "|", "[", "]"
 STATELESS = frozenset({"dense", "moe", "sparse"})  # families whose blocks keep no state
-DEEPEST = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote
+MAX_DEPTH = 10_000  # blocks of a stack that is laid out to be compared; a depth is whatever somebody wrote
 PATTERN_PATH, ALPHABET_PATH = "model.pattern", "model.alphabet"
 
 
@@ -202,7 +202,7 @@ def shortest_tile(text: str, depth: int) -> str:
 
     AEMEAEMEAEMR, the same written twice, and its 52 letters make one stack of 52.
     """
-    if not text or depth > DEEPEST or any(sign in text for sign in (MTP, STAGE, OPEN, CLOSE)):
+    if not text or depth > MAX_DEPTH or any(sign in text for sign in (MTP, STAGE, OPEN, CLOSE)):
         return text
     stack = (text * -(-depth // len(text)))[:depth]
     for length in range(1, min(len(text), depth)):

@@ -15,7 +15,7 @@ RECEIPT: Final = "application/vnd.frontier-receipts.receipt+json"
 STATEMENT: Final = "application/vnd.in-toto+json"
 BUNDLE: Final = "application/vnd.frontier-receipts.bundle+json"
 MEDIA: Final = "application/vnd.dsse.envelope.v1+json"
-MOST_BYTES: Final = 24 * 1024 * 1024  # a document of 16 MiB in base64, and its signatures
+MAX_BYTES: Final = 24 * 1024 * 1024  # a document of 16 MiB in base64, and its signatures
 
 
 class Signature(NamedTuple):
@@ -62,8 +62,8 @@ def signed(kind: str, payload: bytes, key: PrivateKey) -> Envelope:
 def read_envelope(raw: bytes, source: str) -> Envelope:
     """An envelope from its JSON. Raises InputError with what is wrong."""
     try:
-        if len(raw) > MOST_BYTES:
-            raise ValueError(f"it has more than {MOST_BYTES // 1024**2} MiB")
+        if len(raw) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES // 1024**2} MiB")
         values = json.loads(raw, object_pairs_hook=_distinct)
         kind, rows = values["payloadType"], values["signatures"]
         payload = _bytes(values["payload"])

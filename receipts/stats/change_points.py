@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 Kind = Literal["step", "drift"]
 CONFIDENCE: Final = 0.99
-FEWEST: Final = 2  # launches on a side: one alone may be an outlier, so a change waits for a second
-FEWEST_IN_DRIFT: Final = 6
+MIN_LAUNCHES: Final = 2  # launches on a side: one alone may be an outlier, so a change waits for a second
+MIN_IN_DRIFT: Final = 6
 _OWN_SPREAD: Final = 3  # from here on a side shows its own spread
 _BEYOND_ORDERS: Final = 2.0  # half intervals: two launches after eight have too few orders to show 1 %
 _ORDERS: Final = 999
-_FEWEST_SWITCHES: Final = 3
+_MIN_SWITCHES: Final = 3
 _SEED: Final = 25
 _CAP: Final = 6.0  # σ beyond its neighbors
 _PENALTY: Final = 2.0  # of σ² ln n: low, since what is proposed is tested
@@ -61,7 +61,7 @@ def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
 
     A lone launch far from both its neighbors is capped, as a lone stall of a launch is: it is no change.
     """
-    if len(logs) < 2 * FEWEST or min(logs) == max(logs):
+    if len(logs) < 2 * MIN_LAUNCHES or min(logs) == max(logs):
         return ()
     logs = _capped(logs)
     # Places where the level may have stepped, with both ends of the series.
@@ -72,7 +72,7 @@ def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     series = np.asarray(logs)
     sigma = _scatter(logs) or float(np.std(series))
     scaled = ((series - series.mean()) / sigma).reshape(-1, 1)
-    search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST).fit(scaled)
+    search = ruptures.KernelCPD(kernel="linear", min_size=MIN_LAUNCHES).fit(scaled)
     proposed = [0, *(int(place) for place in search.predict(pen=_PENALTY * math.log(count)))]
     result: list[LevelChange] = []
     for run in _monotone(logs, _confirmed(logs, list(proposed))):
@@ -89,7 +89,7 @@ def host_effects(logs: Sequence[float], hosts: Sequence[str | None]) -> dict[str
     """
     switches = [(i, i + 1) for i in range(len(hosts) - 1) if hosts[i] != hosts[i + 1]]
     counted = Counter(hosts[at] for switch in switches for at in switch)
-    often = sorted(host for host, count in counted.items() if host is not None and count >= _FEWEST_SWITCHES)
+    often = sorted(host for host, count in counted.items() if host is not None and count >= _MIN_SWITCHES)
     numbers: dict[str | None, int] = {host: number for number, host in enumerate(often)}
     kept = [(i, j) for i, j in switches if hosts[i] in numbers and hosts[j] in numbers]
     if not kept:
@@ -174,7 +174,7 @@ def _largest(rows: NDArray[Any], count: int) -> NDArray[Any]:
     """The largest between-sum of squares over all places, of each row; rows have mean 0."""
     import numpy as np
 
-    places = np.arange(FEWEST, count - FEWEST + 1)
+    places = np.arange(MIN_LAUNCHES, count - MIN_LAUNCHES + 1)
     sums = np.cumsum(rows, axis=1)[:, places - 1]
     largest: NDArray[Any] = np.max(sums**2 * (count / (places * (count - places))), axis=1)
     return largest
@@ -195,7 +195,7 @@ def _drift(logs: Sequence[float], run: Sequence[int]) -> LevelChange | None:
     """The drift that explains a run of steps better than the steps do, by Schwarz's criterion, at 99 %."""
     start, stop = run[0], run[-1]
     count = stop - start
-    if count < FEWEST_IN_DRIFT:
+    if count < MIN_IN_DRIFT:
         return None
     part = logs[start:stop]
     times = [i - (count - 1) / 2.0 for i in range(count)]

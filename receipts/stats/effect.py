@@ -16,7 +16,7 @@ from receipts.stats.equivalence import (
     CONFIDENCE,
     DEFAULT_DELTA,
     EQUIVALENCE_CONFIDENCE,
-    FEWEST_LAUNCHES,
+    MIN_LAUNCHES,
     SMALLEST_EFFECT,
     Better,
     Design,
@@ -207,7 +207,7 @@ def _judge(
     day: Sigma | None,
 ) -> Effect:
     """Choose the design in one session, estimate, and give the verdict; `a` and `b` are logs."""
-    if min(len(a), len(b)) < FEWEST_LAUNCHES:
+    if min(len(a), len(b)) < MIN_LAUNCHES:
         return _single(test, a, b)
     if turns is not None and test.order == "sequential":
         return _one_after_the_other(test, a, b, turns, day)
@@ -217,7 +217,7 @@ def _judge(
     if turns is not None and in_one_go(turns.a, turns.b):
         design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
         why = f"{len(a)} and {len(b)} launches in turns, t-test on the logs with linear drift removed"
-    elif pairs is not None and len(pairs) >= FEWEST_LAUNCHES:
+    elif pairs is not None and len(pairs) >= MIN_LAUNCHES:
         design, estimate = "paired", paired([b[j] - a[i] for i, j in pairs])
         why = f"{len(pairs)} interleaved pairs, paired t-test on the log ratios"
     else:
@@ -299,7 +299,7 @@ def _in_sessions(test: EquivalenceTest, launches: Sequence[Sample]) -> Effect:
     """Both sides in several sessions: within each, and never across."""
     count = len({item.session for item in launches})
     why = f"{test.n_a} and {test.n_b} launches in {count} sessions, compared within each"
-    if min(test.n_a, test.n_b) >= FEWEST_LAUNCHES:
+    if min(test.n_a, test.n_b) >= MIN_LAUNCHES:
         estimate = within(launches)
         if estimate.error > 0.0:
             return replace(test.verdict("sessions", estimate, "launches", why), sessions=count)
@@ -308,8 +308,8 @@ def _in_sessions(test: EquivalenceTest, launches: Sequence[Sample]) -> Effect:
         effect = test.verdict("sessions", estimate, test.floor.source, f"{why}; {test.floor}")
         return replace(effect, sessions=count)
     log_ratio = within(launches, Sigma(1.0, None, "declared")).log_ratio
-    why = f"{why}, and no noise floor: {FEWEST_LAUNCHES} launches per side would give an interval"
-    return replace(test.without_interval("sessions", why, "unproven", log_ratio, FEWEST_LAUNCHES), sessions=count)
+    why = f"{why}, and no noise floor: {MIN_LAUNCHES} launches per side would give an interval"
+    return replace(test.without_interval("sessions", why, "unproven", log_ratio, MIN_LAUNCHES), sessions=count)
 
 
 def _over_days(test: EquivalenceTest, launches: Sequence[Sample], day: Sigma | None, *, pooled_days: bool) -> Effect:
@@ -318,12 +318,12 @@ def _over_days(test: EquivalenceTest, launches: Sequence[Sample], day: Sigma | N
     counted = f"{test.n_a} and {test.n_b} launches of {count} sessions"
     logs = [[item.log for item in launches if item.side == side] for side in (0, 1)]
     shared = common(*([item.session for item in launches if item.side == side] for side in (0, 1)))
-    if pooled_days and (shared or count > FEWEST_LAUNCHES) and min(map(len, logs)) >= FEWEST_LAUNCHES:
+    if pooled_days and (shared or count > MIN_LAUNCHES) and min(map(len, logs)) >= MIN_LAUNCHES:
         why = f"{counted}, pooled as asked, with a random effect a session"
         return replace(test.verdict("pooled", random_days(launches), "launches", why), sessions=count)
     log_ratio = math.fsum(logs[1]) / test.n_b - math.fsum(logs[0]) / test.n_a
     why = f"{counted}, none of which has both sides"
-    few = min(map(len, logs)) < FEWEST_LAUNCHES
+    few = min(map(len, logs)) < MIN_LAUNCHES
     if day is None or (few and test.floor is None):
         why += f", and the spread of this lane {'between launches' if day else 'from day to day'} is not known"
         kind: Kind = "indicated" if test.indicates(log_ratio) else "unproven"
@@ -346,12 +346,12 @@ def _single(test: EquivalenceTest, a: Sequence[float], b: Sequence[float]) -> Ef
     if len(a) > 1 and len(b) > 1:
         counted += test.one_after_the_other
     # Three launches of one side show a spread of their own; strangers are asked where there are fewer.
-    own = pooled((a, b), OWN, "launches") if max(len(a), len(b)) >= FEWEST_LAUNCHES else None
+    own = pooled((a, b), OWN, "launches") if max(len(a), len(b)) >= MIN_LAUNCHES else None
     floor = own or test.floor
     if floor is not None:
         return test.verdict("single", against_floor(a, b, floor), floor.source, f"{counted}; {floor}")
     log_ratio = math.fsum(b) / len(b) - math.fsum(a) / len(a)
-    needed = FEWEST_LAUNCHES
+    needed = MIN_LAUNCHES
     if test.indicates(log_ratio):
         return test.without_interval("single", f"{counted}: {test.beyond(log_ratio)}", "indicated", log_ratio, needed)
     why = f"{counted} and no noise floor: {needed} launches per side would give an interval"

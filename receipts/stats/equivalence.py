@@ -28,10 +28,10 @@ SMALLEST_EFFECT = 0.01
 DEFAULT_DELTA = "the default"
 CONFIDENCE = 0.95
 EQUIVALENCE_CONFIDENCE = 0.90  # the interval of a TOST at 5 %
-FEWEST_LAUNCHES = 3
+MIN_LAUNCHES = 3
 INDICATED_SPREADS = 8.0
-MOST_LAUNCHES = 1000
-LARGEST_LOG = 700.0
+MAX_LAUNCHES = 1000
+MAX_LOG = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +155,11 @@ class EquivalenceTest:
         elif center - half90 > -margin and center + half90 < margin:
             kind = "equivalent"
         elif design == "single" and self.indicates(center):
-            kind, needed = "indicated", FEWEST_LAUNCHES
+            kind, needed = "indicated", MIN_LAUNCHES
             why = f"{why}; {self.beyond(center)}"
         else:
             needed = _needed(max(self.n_a, self.n_b), center, margin, half, half90)
-            more = f"about {needed} launches per side" if needed else f"more than {MOST_LAUNCHES} launches per side"
+            more = f"about {needed} launches per side" if needed else f"more than {MAX_LAUNCHES} launches per side"
             why = f"{why}; {more} would settle it"
         return replace(
             self.without_interval(design, why, kind, center, needed),
@@ -175,16 +175,16 @@ class EquivalenceTest:
 
 def _ratio(log_ratio: float) -> float:
     # One degree of freedom makes intervals wider than a float holds; both ends must stay numbers.
-    return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, log_ratio)))
+    return math.exp(max(-MAX_LOG, min(MAX_LOG, log_ratio)))
 
 
 def _needed(launches: int, center: float, margin: float, half: float, half90: float) -> int | None:
     """R · (half-width / gap)², the gap being that from the estimate to the nearest δ; none beyond reason."""
     gap = abs(abs(center) - margin)
     width = half if abs(center) > margin else half90
-    if gap <= 0.0 or launches * (width / gap) ** 2 > MOST_LAUNCHES:
+    if gap <= 0.0 or launches * (width / gap) ** 2 > MAX_LAUNCHES:
         return None
-    return max(FEWEST_LAUNCHES, launches + 1, math.ceil(launches * (width / gap) ** 2))
+    return max(MIN_LAUNCHES, launches + 1, math.ceil(launches * (width / gap) ** 2))
 
 
 def adjusted(p_values: Sequence[float]) -> tuple[float, ...]:

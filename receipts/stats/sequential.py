@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 ALPHA: Final = 0.05
 POWER: Final = 0.9
 FUTILE: Final = 0.1  # power that is left at the last look, below which more launches are not worth their cost
-MOST_LAUNCHES: Final = 60  # a side
-MOST_LOOKS: Final = 5
+MAX_LAUNCHES: Final = 60  # a side
+MAX_LOOKS: Final = 5
 ENOUGH_FREEDOM: Final = 20.0  # from here on the lane's σ serves instead of the launches' own
 _GUARD: Final = 0.94  # of α: what the simulation itself may miss
 _SHAPES: Final = (0.0, 0.15, 0.3, 0.5)
@@ -60,7 +60,7 @@ class Looks:
 def plan_looks(effect: float, sigma: float, df: float | None, alpha: float = ALPHA, power: float = POWER) -> Looks:
     """The looks that see an effect of this size soonest. ``effect`` and ``sigma`` are in logs.
 
-    The last look is never more than one launch a side, or a tenth, beyond the best single look. Where `MOST_LAUNCHES`
+    The last look is never more than one launch a side, or a tenth, beyond the best single look. Where `MAX_LAUNCHES`
     are too few, the plan has the power that they give.
     """
     df = df if df is not None and df >= ENOUGH_FREEDOM else None
@@ -78,10 +78,10 @@ def at_level(looks: Looks, alpha: float) -> Looks:
 
 @lru_cache(maxsize=64)
 def _planned(size: float, df: float | None, alpha: float, power: float) -> Looks:
-    enough = (count for count in range(_first(df), MOST_LAUNCHES) if _fixed_power(count, size, df, alpha) >= power)
-    fixed = next(enough, MOST_LAUNCHES)
+    enough = (count for count in range(_first(df), MAX_LAUNCHES) if _fixed_power(count, size, df, alpha) >= power)
+    fixed = next(enough, MAX_LAUNCHES)
     best: tuple[tuple[bool, float, int], Looks] | None = None
-    for most in sorted({fixed, min(max(fixed + 1, math.floor(1.1 * fixed)), MOST_LAUNCHES)}):
+    for most in sorted({fixed, min(max(fixed + 1, math.floor(1.1 * fixed)), MAX_LAUNCHES)}):
         for shape in _SHAPES:
             looks = _calibrated(_places(most, df), shape, df, alpha)
             reached, mean, median = _performance(looks, size)
@@ -99,9 +99,9 @@ def _first(df: float | None) -> int:
 
 
 def _places(most: int, df: float | None) -> tuple[int, ...]:
-    """At most `MOST_LOOKS` looks, evenly, the last one at ``most``."""
+    """At most `MAX_LOOKS` looks, evenly, the last one at ``most``."""
     first = min(_first(df), most)
-    count = min(MOST_LOOKS, most - first + 1)
+    count = min(MAX_LOOKS, most - first + 1)
     start = max(first, math.ceil(most / (count + 1)))
     return tuple(sorted({round(start + (most - start) * index / max(count - 1, 1)) for index in range(count)} | {most}))
 

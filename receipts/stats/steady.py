@@ -21,12 +21,12 @@ from typing import Literal, NamedTuple, TypeVar
 from receipts.base.units import signed_percent
 from receipts.stats.distributions import median, median_absolute_deviation, quantile
 
-MOST_CORRELATION = 0.9
+MAX_CORRELATION = 0.9
 BOUND = 2.0  # standard errors above the estimate
-FEWEST_STEPS = 8  # of two thirds: below, they do not show their correlation
-LEAST_LEFT = 0.05
+MIN_STEPS = 8  # of two thirds: below, they do not show their correlation
+MIN_LEFT = 0.05
 BATCHES = 7  # a third
-SMALLEST_BATCH = 7
+MIN_BATCH = 7
 
 
 def third_error(thirds: Sequence[Sequence[float]]) -> float:
@@ -43,13 +43,13 @@ def third_error(thirds: Sequence[Sequence[float]]) -> float:
     correlation = _correlation(products / squares, count)
     share = mean_variance(count / 2.0, correlation)
     # The third's own mean took its part of the variance away.
-    return max(math.sqrt(squares / count * share / max(LEAST_LEFT, 1.0 - share)), _batch_means_error(thirds))
+    return max(math.sqrt(squares / count * share / max(MIN_LEFT, 1.0 - share)), _batch_means_error(thirds))
 
 
 def _batch_means_error(thirds: Sequence[Sequence[float]]) -> float:
     """The same where thirds are long enough for batches: real hosts wander more slowly than AR(1) steps do."""
     size = min(len(third) for third in thirds) // BATCHES
-    if size < SMALLEST_BATCH:
+    if size < MIN_BATCH:
         return 0.0
     starts = range(0, BATCHES * size, size)
     squares = math.fsum(_sums([math.fsum(third[i : i + size]) / size for i in starts])[0] for third in thirds)
@@ -66,11 +66,11 @@ def mean_variance(count: float, correlation: float) -> float:
 
 def _correlation(lag1: float, count: float) -> float:
     """The upper bound of the lag-1 correlation, freed of its bias of −(1 + 4φ)/n a third (Kendall 1954)."""
-    if count <= FEWEST_STEPS:
-        return MOST_CORRELATION
-    freed = max(-1.0, min(1.0, (count * lag1 + 2.0) / (count - FEWEST_STEPS)))
-    bound = freed + BOUND * math.sqrt(max(LEAST_LEFT, 1.0 - freed * freed) / count)
-    return max(0.0, min(MOST_CORRELATION, bound))
+    if count <= MIN_STEPS:
+        return MAX_CORRELATION
+    freed = max(-1.0, min(1.0, (count * lag1 + 2.0) / (count - MIN_STEPS)))
+    bound = freed + BOUND * math.sqrt(max(MIN_LEFT, 1.0 - freed * freed) / count)
+    return max(0.0, min(MAX_CORRELATION, bound))
 
 
 def _sums(steps: Sequence[float]) -> tuple[float, float]:
@@ -86,21 +86,21 @@ RECOMMENDED_STEPS = 300
 CAP_DEVIATIONS = 10.0
 # Where more than half of the durations are equal (a coarse clock) the deviation is zero, and a cap at the median
 # would hide a warm-up altogether.
-SMALLEST_DEVIATION = 0.001
+MIN_DEVIATION = 0.001
 TOLERANCE = 0.005  # of a level
 MOVED = 0.10  # of a level
 APART = 0.85  # of the pairs of a step of the first third and one of the last
 THIRDS_ERRORS = 6.0
-FEW_ERRORS = 4.2
-FEW_STEPS = 45.0  # at so many the thirds may lie twice as many errors apart: of few steps errors are guesses
+MAX_ERRORS = 4.2
+MAX_STEPS_OF_FEW = 45.0  # at so many the thirds may lie twice as many errors apart: of few steps errors are guesses
 HEAD = 3
 END_DEVIATIONS = 1.5
 HEAD_DEVIATIONS = 12.0  # AR(1) steps of φ = .9 wander by less
 TAIL_OF_WARM_UP = 0.75  # how much longer than found it is taken to be: its end is below the noise
 STALL = 0.05  # of the level: a shorter stall hides no throughput that matters
 QUICK, QUICK_DEVIATION = 4, 0.35  # the quickest quarter of normal steps has its median 1.15 σ below theirs, this wide
-MOST_STALLS = 0.75  # of the steps; beyond, the quick ones are the exception
-FEWEST_BLOCKS = 10
+MAX_STALLS = 0.75  # of the steps; beyond, the quick ones are the exception
+MIN_BLOCKS = 10
 ABSOLUTE_TO_SIGMA = math.sqrt(math.pi) / 2.0  # of differences of two normal steps
 
 Number = TypeVar("Number", int, float)
@@ -220,9 +220,9 @@ def regular_stalls(values: Sequence[float]) -> list[bool]:
     if stalls[0] and head > max(later, default=0):
         stalls[:head] = [False] * head  # no stall takes so many steps: a warm-up
     at = [-1, *(i for i, stalled in enumerate(stalls) if stalled), len(values)]
-    few = len(at) - 2 < MOST_STALLS * len(values)
+    few = len(at) - 2 < MAX_STALLS * len(values)
     longest = max(after - before for before, after in pairwise(at))
-    return stalls if few and longest * FEWEST_BLOCKS <= len(values) else []
+    return stalls if few and longest * MIN_BLOCKS <= len(values) else []
 
 
 def _capped(values: Sequence[float]) -> list[float]:
@@ -230,7 +230,7 @@ def _capped(values: Sequence[float]) -> list[float]:
     half = sorted(values[len(values) // 2 :])
     center = quantile(half, 0.5)
     # Distances of ordered values fall and then rise: two runs, which sorting only has to merge.
-    deviation = median_absolute_deviation(half, center) or SMALLEST_DEVIATION * center
+    deviation = median_absolute_deviation(half, center) or MIN_DEVIATION * center
     cap = center + CAP_DEVIATIONS * deviation
     return [value if value < cap else cap for value in values] if max(values) >= cap else list(values)
 
@@ -287,7 +287,7 @@ def _drift(values: Sequence[float]) -> str | None:
     spread = max(medians) - min(medians)
     if spread <= TOLERANCE * center:
         return None
-    errors = max(THIRDS_ERRORS, FEW_ERRORS * (1.0 + FEW_STEPS / count))
+    errors = max(THIRDS_ERRORS, MAX_ERRORS * (1.0 + MAX_STEPS_OF_FEW / count))
     allowed = max(TOLERANCE * center, errors * third_error(thirds))
     # Memory excuses a level that wanders, not one that leaves and hardly ever comes back.
     never_back = spread > MOVED * center and _apart(ordered[0], ordered[2]) >= APART
@@ -307,7 +307,7 @@ def _apart(first: Sequence[float], last: Sequence[float]) -> float:
 
 
 INDEPENDENT = 0.1
-FEWEST_BATCHES = 10
+MIN_BATCHES = 10
 
 
 class LaunchSummary(NamedTuple):
@@ -379,7 +379,7 @@ def independent_batch(durations: Sequence[float]) -> int | None:
     """
     size = 1
     means = list(durations)
-    while len(means) >= FEWEST_BATCHES:
+    while len(means) >= MIN_BATCHES:
         correlation = lag1(means)
         if correlation is None or correlation <= INDEPENDENT:
             return size

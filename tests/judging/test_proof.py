@@ -34,7 +34,7 @@ CASES = [case for rule in RULES.rules for case in _errors_of(rule)[:OF_A_RULE]]
 ON_RECEIPTS = [case for case in CASES if RULES.get(case.code).subject == "receipt"]
 ON_PAIRS = [case for case in CASES if RULES.get(case.code).subject == "pair"]
 # Leaves of one proof that are left out one by one; what a witness lends takes some two hundred.
-MOST_TRIED = unless_thorough(2, 12)
+MAX_TRIED = unless_thorough(2, 12)
 
 Stands = Callable[[Collection[ProofLeaf]], bool]
 
@@ -64,7 +64,7 @@ def on_receipt(parsed: Parsed, facts: Facts | None, rule: Rule, finding: Finding
 def hold_to_its_properties(finding: Finding, stands: Stands) -> None:
     proof = finding.proof
     assert stands(proof), f"{finding.code} {finding.at} does not stand on {proof}"
-    for leaf in proof[:: max(1, len(proof) // MOST_TRIED)]:
+    for leaf in proof[:: max(1, len(proof) // MAX_TRIED)]:
         assert not stands([item for item in proof if item != leaf]), f"{finding.code} {finding.at} does not need {leaf}"
 
 

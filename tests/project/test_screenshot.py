@@ -15,7 +15,7 @@ from browser import screenshot, watched
 pytestmark = pytest.mark.slow
 
 # Of 255. Measured: 0 where it was drawn, 0.8 in a serif of the same width; 3.5 less one sentence, 11 for another week.
-MOST = 1.5
+MAX_RATIO = 1.5
 SHRUNK = 16  # pixels to one, so that the edges of letters do not count
 
 
@@ -43,13 +43,13 @@ def test_the_picture_of_the_readme_is_what_the_program_draws(
     kept = grey(screenshot.PICTURE.read_bytes())
     now = grey(drawn(chromium, demo_pages["report"]))
     assert kept.shape == now.shape
-    assert abs(kept - now).mean() < MOST, "the report looks different: run `python docs/screenshot.py`, and look at it"
+    assert abs(kept - now).mean() < MAX_RATIO, "the report looks different: run `python docs/screenshot.py`, view it"
 
 
 def test_another_page_would_be_noticed(checkout: Path, chromium: Any, demo_pages: dict[str, Path]) -> None:
     kept = grey(screenshot.PICTURE.read_bytes())
     other = grey(drawn(chromium, demo_pages["report-of-the-grid"]))
-    assert abs(kept - other).mean() > 3 * MOST
+    assert abs(kept - other).mean() > 3 * MAX_RATIO
 
 
 def test_the_readme_shows_the_picture_and_says_what_is_on_it(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipts.base.errors import InputError
-from receipts.metrics.chips.account import MOST_NAMED, Account
+from receipts.metrics.chips.account import MAX_NAMED, Account
 from receipts.receipt.load import MAX_KEYS, MAX_OBJECTS, MAX_VALUES, Document
 from receipts.receipt.measurement import ChipMemory, Memory
 from receipts.receipt.parse import LARGE, parse
@@ -63,5 +63,5 @@ def test_every_bad_row_of_a_small_document_is_reported() -> None:
 def test_a_billion_stated_chips_are_counted_and_not_named() -> None:
     row = ChipMemory(chip=0, phase="steady", peak_bytes=1)
     (phase,) = Account(Memory(chips=(row,)), 10**9).phases
-    assert len(phase.missing) == MOST_NAMED - 1
+    assert len(phase.missing) == MAX_NAMED - 1
     assert len(phase.missing) + phase.unnamed == 10**9 - 1

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from receipts.axes import in_words
 from receipts.judging.rule import COMPARABLE, E, Offense, PairCase, Topic, rule
 
-_MOST = 6  # axes that are named in a row; each has a finding of its own
+_MAX_NAMED = 6  # axes that are named in a row; each has a finding of its own
 
 
 @rule("C101", "many_axes", E, on="pair", question=COMPARABLE, about=Topic.AXES)
@@ -43,5 +43,5 @@ def many_axes(pair: PairCase) -> Iterator[Offense]:
 
 
 def _named(axes: Sequence[str]) -> str:
-    more = f" and {len(axes) - _MOST} more" if len(axes) > _MOST else ""
-    return ", ".join(axes[:_MOST]) + more
+    more = f" and {len(axes) - _MAX_NAMED} more" if len(axes) > _MAX_NAMED else ""
+    return ", ".join(axes[:_MAX_NAMED]) + more

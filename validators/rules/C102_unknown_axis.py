@@ -33,7 +33,7 @@ from receipts.judging.rule import COMPARABLE, I, Offense, PairCase, Topic, rule
 
 _COUNTS = ("model.parameters_total", "model.parameters_active")
 _GEOMETRY = ("model.hidden", "model.depth")
-_WIDEST = 2**16  # no model's hidden width is near it
+_MAX_WIDTH = 2**16  # no model's hidden width is near it
 _MAKE_TOKENS = ("batch.global_batch", "batch.sequence_length")
 _TARGETS = 0.01  # of the tokens: the last of each sequence has no target, and some loops leave it out
 _NOT_IN_NAMES = re.compile(r"[\W_]+")
@@ -114,7 +114,7 @@ def _of_positions(pair: PairCase, more: int) -> bool:
     a, b = pair.values("batch.sequence_length")
     width = more / (b - a) if a is not None and b is not None and a != b else 0.0
     hidden = {value for value in pair.values("model.hidden") if value is not None}
-    return width in hidden if hidden else width.is_integer() and 0 < width <= _WIDEST
+    return width in hidden if hidden else width.is_integer() and 0 < width <= _MAX_WIDTH
 
 
 def _names(pair: PairCase) -> Iterator[Offense]:

@@ -18,7 +18,7 @@ from typing import Literal
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.judging.verdict import ANOTHER_SESSION, counted_of
 
-MOST = 1 / 3
+MAX_LOST = 1 / 3
 
 
 @rule("C119", "launches_lost", W, on="pair", question=NONE)
@@ -29,7 +29,7 @@ def launches_lost(pair: PairCase) -> Iterator[Offense]:
     shares = {side: gone[side] / max(1, kept + gone[side]) for side, kept in sides}
     uneven = shares["a"] != shares["b"]
     for side, kept in sides:
-        if gone[side] and (uneven or shares[side] > MOST):
+        if gone[side] and (uneven or shares[side] > MAX_LOST):
             yield Offense(
                 at="run.launch",
                 found=counted_of(side, kept, pair.lost),

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import counted
 from receipts.judging.rule import COMPARABLE, MFU, Case, E, Offense, rule
-from receipts.metrics.flops import FAR, FORMULAS, counts, eras, geometry_of
+from receipts.metrics.flops import FORMULAS, MAX_FORMULA_RATIO, counts, eras, geometry_of
 from receipts.metrics.stated import STATED, CandidateValue, nearest
 from receipts.receipt.accelerators import find_accelerator
 from receipts.stats.rounding import Interval
@@ -109,8 +109,8 @@ def _overcounted(case: Case) -> Iterator[Offense]:
         most, what = OVER * (formula.function(geometry).flops or 0.0), formula.describe
     else:
         most, what = (
-            FAR * max(counts(geometry).values(), default=0.0),
-            f"{FAR:g} times the largest count by any formula",
+            MAX_FORMULA_RATIO * max(counts(geometry).values(), default=0.0),
+            f"{MAX_FORMULA_RATIO:g} times the largest count by any formula",
         )
     if most and own.low > most:
         yield Offense(

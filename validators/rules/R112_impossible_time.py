@@ -41,7 +41,7 @@ CLOCK_SECONDS = 2.0  # times of a run are written to the second, at both ends
 DAY_SECONDS = 86_400.0  # a start that is known less exactly, or without its zone
 SKEW = timedelta(hours=1)  # between the clocks of two machines
 START_UP_SECONDS = 120.0  # interpreter, imports, devices and first data, which nobody times
-FAR = 10_000  # times the steps' sum that the rest of a run may last without a span that says why
+MAX_TIMES = 10_000  # times the steps' sum that the rest of a run may last without a span that says why
 TENFOLD = 10  # times the listed steps: no log loses so many, and no span of steps hides as much
 QUICKEST_SECONDS = 1e-6  # a call of a compiled step returns in microseconds, before any device computes
 
@@ -90,7 +90,7 @@ def _against_wall(case: Case, wall: float, loose: float) -> Iterator[Offense]:
     spans = math.fsum(case.get(f"{GOODPUT}{name}") or 0.0 for name in SPANS)
     rest = wall - total - max(spans, case.get("compile.compile_seconds") or 0.0) - START_UP_SECONDS - loose
     in_steps = case.get(f"{GOODPUT}step_seconds") or 0.0
-    if rest > FAR * total or in_steps > FAR * total + CLOCK_SECONDS:
+    if rest > MAX_TIMES * total or in_steps > MAX_TIMES * total + CLOCK_SECONDS:
         shown = f"{total:,.4g} s of steps in a run of {wall:,.0f} s, and no span says why"
         yield Offense(STEPS, shown, "steps that fill the run, or the spans that do", do)
     elif in_steps > TENFOLD * total + START_UP_SECONDS and len(steps) < MAX_STEPS:  # more than a receipt holds

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import NONE, Case, Offense, W, rule
 
 # Share of ln(vocabulary). The spread of untrained logits adds a little; a seventh more or less is something else.
-FAR = 0.15
+MAX_OFF = 0.15
 EARLY = 10  # steps; a log that begins later shows no start
 FIRST, VOCABULARY = "measurement.loss.first", "model.vocabulary"
 
@@ -36,7 +36,7 @@ def strange_start(case: Case) -> Iterator[Offense]:
     if first is None or vocabulary is None or vocabulary < 2 or resumed or begins > EARLY:
         return
     guessing = math.log(vocabulary)
-    if abs(first - guessing) > FAR * guessing:
+    if abs(first - guessing) > MAX_OFF * guessing:
         yield Offense(
             at=FIRST,
             found=f"{first:g}",

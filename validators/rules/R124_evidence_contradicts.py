@@ -35,8 +35,8 @@ DEPTH, HEADS, WIDTH, HIDDEN = "model.depth", "model.heads", "model.head_dim", "m
 VOCABULARY, ADAPTERS = "model.vocabulary", "numerics.adapters.kind"
 PATTERN = "model.pattern"
 STACK = (DEPTH, PATTERN, "model.ffn", "model.experts")
-MOST = 0.9  # of what is stated: a shifted target, and sequences that end early
-FEW = 0.5  # of a mean, in the few steps of a trace
+MAX_SHARE = 0.9  # of what is stated: a shifted target, and sequences that end early
+MIN_SHARE = 0.5  # of a mean, in the few steps of a trace
 PASSES = 3.0  # forward, and backward to activations and to weights
 OWN, STEPS = "work.", "work.steps"
 
@@ -136,20 +136,24 @@ def _tokens(case: Case, layout: Layout, shown: Mapping[str, int]) -> Iterator[Of
     steps, layers = shown["steps"], _layers(case)
     attended = shown.get("attention_tokens", 0) / layers if layers and layout.pipeline == 1 else 0
     carried = max(shown["tokens"], shown.get("loss_rows", 0), attended) / steps
-    if carried < (FEW if case.get(RAGGED) else MOST) * layout.tokens:
+    if carried < (MIN_SHARE if case.get(RAGGED) else MAX_SHARE) * layout.tokens:
         less = _less(
             TOKENS if case.get(TOKENS) is not None else GLOBAL,
             f"{carried:,.0f} tokens a step on a rank",
             f"{layout.tokens:,.0f}",
         )
         yield less._replace(level=I) if case.get(RAGGED) else less
-    if carried < MOST * layout.tokens or case.get(RAGGED):
+    if carried < MAX_SHARE * layout.tokens or case.get(RAGGED):
         return
     micro, length = case.get(MICRO), case.get(LENGTH)
-    whole = case.get(GLOBAL) * length * MOST <= (case.get(TOKENS) or math.inf)
-    if micro is not None and whole and shown.get("micro_tokens", math.inf) * layout.context < MOST * micro * length:
+    whole = case.get(GLOBAL) * length * MAX_SHARE <= (case.get(TOKENS) or math.inf)
+    if (
+        micro is not None
+        and whole
+        and shown.get("micro_tokens", math.inf) * layout.context < MAX_SHARE * micro * length
+    ):
         yield _less(MICRO, f"{shown['micro_tokens']:,} tokens in the largest micro batch", f"{micro} × {length:,}")
-    elif whole and "sequence" in shown and shown["sequence"] * layout.context < MOST * length:
+    elif whole and "sequence" in shown and shown["sequence"] * layout.context < MAX_SHARE * length:
         yield _less(LENGTH, f"sequences of {shown['sequence']:,}", f"{length:,}")
 
 
@@ -159,7 +163,7 @@ def _depth(case: Case, layout: Layout, shown: Mapping[str, int]) -> Iterator[Off
         return
     calls, tokens = shown["attention_calls"] / shown["steps"], shown["attention_tokens"] / shown["steps"]
     # Fewer calls may take more tokens each, and layers of an encoder and a decoder take other tokens.
-    if calls < MOST * layers * layout.micro_steps and tokens < MOST * layers * layout.tokens:
+    if calls < MAX_SHARE * layers * layout.micro_steps and tokens < MAX_SHARE * layers * layout.tokens:
         few = f"{calls:,.4g} calls of attention a step, over {tokens:,.0f} tokens"
         yield _less(DEPTH, few, f"{layers} layers × {layout.micro_steps} micro steps")
 
@@ -194,9 +198,9 @@ def _multiplied(case: Case, layout: Layout, shown: Mapping[str, int], at: str) -
         geometry = headless if shown.get("table_rows", 0) >= geometry.vocabulary else geometry
     flops, least = shown["matmul_flops"] / shown["steps"], least_flops_per_token(geometry)
     passes = flops / (least * layout.tokens) if least else PASSES
-    if passes < MOST:
+    if passes < MAX_SHARE:
         yield _less(at, f"{passes:.0%} of the multiplications of one forward pass", "all of them")
-    elif passes < MOST * PASSES and case.get(ADAPTERS) == "none" and not case.get("model.experts"):
+    elif passes < MAX_SHARE * PASSES and case.get(ADAPTERS) == "none" and not case.get("model.experts"):
         found = f"multiplications for {passes:.2f} passes over the stated weights"
         do = "state which weights are not trained (numerics.adapters), or the widths that ran"
         yield _less(at, found, "3, forward and backward")._replace(level=I, do=do)

@@ -23,7 +23,7 @@ from receipts.receipt.dtypes import DTYPES, named
 TOTAL, TYPE, ADAPTERS = "model.parameters_total", "numerics.parameter_dtype", "numerics.adapters.kind"
 CHIPS = "memory.chips"
 IN_STEPS = ("post_step0", "steady")
-ALMOST = 0.9  # of the weights: a rounded count, and a part of them in a smaller type
+MIN_SHARE = 0.9  # of the weights: a rounded count, and a part of them in a smaller type
 LESS = 0.95  # of what is in use: two counters of one allocator are read one after the other
 
 
@@ -48,7 +48,7 @@ def impossible_memory(case: Case) -> Iterator[Offense]:
         peaks[row.chip] = max(peaks.get(row.chip, 0), row.peak or 0, row.pool or 0, row.used or 0)
     weights = _weights(case)
     whole = case.get("hardware.chips") == len(peaks) and all(peaks.values())
-    small = weights and whole and case.receipt.run.outcome in UNFAILED and sum(peaks.values()) < ALMOST * weights
+    small = weights and whole and case.receipt.run.outcome in UNFAILED and sum(peaks.values()) < MIN_SHARE * weights
     if small and not _offloads(case):
         yield Offense(
             at=CHIPS,

@@ -21,7 +21,7 @@ MAY_BLOCK = True
 RANKS = "host"
 # What the start may take for digests, and how many files are digested then whatever that takes.
 BUDGET_SECONDS = 0.01
-AT_LEAST = 50
+MIN_MODULES = 50
 CLOCK_SECONDS = 0.02
 MAX_CHECKOUTS = 4
 _GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
@@ -35,7 +35,7 @@ def at_start(stated: ProbeOutput) -> None:
     own = imported.project_files(imported.module_files())
     until = time.perf_counter() + BUDGET_SECONDS
     for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
-        if number >= AT_LEAST and time.perf_counter() > until:
+        if number >= MIN_MODULES and time.perf_counter() > until:
             break
         _digest(stated, name, own[name])
     script = stated.kept["script"] = own.get("__main__")

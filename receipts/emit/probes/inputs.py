@@ -30,7 +30,7 @@ NAME = "inputs"
 MAY_BLOCK = True
 # What the start may take for sources, and how many are read then whatever that takes.
 BUDGET_SECONDS = 0.03
-AT_LEAST = 50
+MIN_MODULES = 50
 # Numbers and addresses of processes, and what a machine or a login sets: never what an experimenter did.
 _OTHERS = re.compile(
     r"(?:(?:GROUP_|LOCAL_|ROLE_|NODE_)?(?:RANK|WORLD_SIZE)|HOME|USER|LOGNAME|HOST(?:NAME)?|(?:OLD)?PWD|TMP(?:DIR)?|TEMP|SHELL"
@@ -107,7 +107,7 @@ def _read_sources(stated: ProbeOutput, until: float) -> None:
         modules["__main__"] = main
     own = imported.project_files(modules)
     for number, name in enumerate(sorted(own, key=lambda name: (name != "__main__", name))):
-        if number >= AT_LEAST and time.perf_counter() > until:
+        if number >= MIN_MODULES and time.perf_counter() > until:
             stated.kept["unread"] = True
             return
         if name in taken or not (name == "__main__" or own[name].endswith((".py", ".pyw"))):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 VARIABLE = "RECEIPTS_WITNESS"
 STEPS, WHY_STEPS = 4, 8
 # Events of one step: up to the first so many steps are traced, up to the second one.
-FEW, MOST = 50_000, 500_000
+MAX_EVENTS_FOR_FOUR, MAX_EVENTS = 50_000, 500_000
 # Where no warm-up is stated, as `receipts.ingest.warmup` takes it.
 WARM = 2
 
@@ -65,19 +65,21 @@ class Witness(Profiling):
             return super()._finish(cut)
         if self._step is not None:
             self._end()
-        events = self._events() if cut is None and not self._sized and not self._asked else MOST + 1
+        events = self._events() if cut is None and not self._sized and not self._asked else MAX_EVENTS + 1
         self._trace.drop()
-        if events > MOST:  # or the run is over, or its own profiler begins: that is no fault
+        if events > MAX_EVENTS:  # or the run is over, or its own profiler begins: that is no fault
             self._unflag()
             return []
         self._sized, self._whole = True, 0
-        self._left = self._count if events <= FEW else 1
+        self._left = self._count if events <= MAX_EVENTS_FOR_FOUR else 1
         self._trace = TorchTrace(self._path, self._way)
         self._try()
         return None
 
     def _events(self) -> int:
         try:
-            return self._trace.events() if isinstance(self._trace, TorchTrace) else MOST + 1
+            return self._trace.events() if isinstance(self._trace, TorchTrace) else MAX_EVENTS + 1
         except AttributeError:
-            return FEW + 1  # a torch that does not say: one step's trace is dear, and four may be too dear
+            return (
+                MAX_EVENTS_FOR_FOUR + 1
+            )  # a torch that does not say: one step's trace is dear, and four may be too dear

@@ -192,7 +192,7 @@ _FIGURES: Final = itemgetter(
 
 
 # A count is whatever somebody wrote: beyond this many, chips without a row are counted and not named.
-MOST_NAMED: Final = 16_384
+MAX_NAMED: Final = 16_384
 
 
 class Account:
@@ -270,7 +270,7 @@ def _known(seen: set[int], stated: int | None) -> frozenset[int]:
     """Ordinals that took part for certain. Ordinals may have gaps: chips 8, 9, 12 and 13 are four of four."""
     if stated is None or len(seen) == stated or (len(seen) < stated and any(chip >= stated for chip in seen)):
         return frozenset(seen)
-    return frozenset(range(min(stated, MOST_NAMED)))
+    return frozenset(range(min(stated, MAX_NAMED)))
 
 
 def _chips(rows: Iterable[Chip]) -> dict[MemoryPhase, list[Chip]]:

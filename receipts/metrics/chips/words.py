@@ -8,7 +8,7 @@ from receipts.base.units import amount, signed_percent
 from receipts.metrics.chips.account import TITLES, Account, Chip, Metric, Phase, Ranking
 from receipts.metrics.chips.pressure import Pressure
 
-_MOST = 8  # runs of ordinals that a sentence names
+_MAX_RUNS = 8  # runs of ordinals that a sentence names
 _OVER = {"max": "the highest of them", "mean": "their mean", "sum": "their sum", "rank0": "rank 0's"}
 
 
@@ -22,9 +22,9 @@ def ordinals(chips: Iterable[int]) -> str:
         else:
             runs.append([chip])
     parts: list[str] = []
-    for run in runs[:_MOST]:
+    for run in runs[:_MAX_RUNS]:
         parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
-    left = sum(map(len, runs[_MOST:]))
+    left = sum(map(len, runs[_MAX_RUNS:]))
     if left:
         parts.append(f"{left} more")
     listed = " and ".join((", ".join(parts[:-1]), parts[-1])) if len(parts) > 1 else parts[0]

@@ -49,7 +49,7 @@ def eras(formula_id: str) -> tuple[FlopsFormula, ...]:
 
 
 NEAR: Final = 0.02  # of a formula: a padded vocabulary, biases, norms
-FAR: Final = 1.25  # times the largest of all formulas: versions of a framework's count lie closer together
+MAX_FORMULA_RATIO: Final = 1.25  # times the largest of all formulas: versions of one count are closer
 _OWN: Final = ("6n_active", "6n")  # the engine's own, in this order
 _OF_ALL: Final = ("6n", "palm", "maxtext_2023_11", "torchtitan_2024")  # of experts that no token visits, too
 

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from receipts.stats.distributions import student_quantile
 
 LOOKS: Final = (3, 4, 6, 9, 14, 22, 35)  # turns
-MOST_TURNS: Final = LOOKS[-1]
+MAX_TURNS: Final = LOOKS[-1]
 ALONE: Final = 0.025  # the rate at which a trial of no campaign keeps what improves nothing
 RATE: Final = 0.05
 _EXPONENT: Final = 1.6  # of the series by which a campaign spends

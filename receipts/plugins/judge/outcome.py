@@ -14,7 +14,7 @@ from receipts.judging.grade import GRADES, SampleRank, sample_grade
 from receipts.judging.rule import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
-from receipts.plugins.judge.boundary import ALONE, MOST_TURNS, TurnInterval, interval, turns_missing
+from receipts.plugins.judge.boundary import ALONE, MAX_TURNS, TurnInterval, interval, turns_missing
 from receipts.plugins.judge.quantity import LOSS, Quantity, losses, quantity
 from receipts.plugins.judge.trees import DATA
 from receipts.plugins.judge.trial import SIDES
@@ -47,7 +47,7 @@ NAMES: Final = ("model.name", "model.spec", "model.sparse_attention")
 GRADIENT: Final = "measurement.gradient_norm.first"
 OF_ONE_SEED, OF_TWO, AGREED = math.log(1.1), math.log(1.5), 0.005  # as C126 has them
 LOADING: Final = frozenset(("workers", "worker", "loader", "prefetch", "parallel", "cache", "threads", "num", "pin"))
-MOST_LOST: Final = 1 / 3
+MAX_LOST: Final = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def outcome_of(trial: Trial, rulebook: Rulebook, level: float = ALONE) -> Outcom
     at = interval(better, level)
     more = turns_missing(len(better))
     shown |= {"at": at, "held": held, "turns": len(better), "more": more, "levels": _levels(target, turns)}
-    if len(worse) - len(better) > MOST_LOST * len(turns):
+    if len(worse) - len(better) > MAX_LOST * len(turns):
         return end("discard", f"the candidate does not come to {target.title}", **shown)
     if any(item.missing for item in held):
         why = "; record it in both, or name with --hold what both have"
@@ -223,7 +223,7 @@ def _answer(
         return "keep", f"it is better on {target.title}{', and ' + held[0].quantity.title + ' holds' if held else ''}"
     if not more:
         what = f"that {still[0].quantity.title} holds" if at.low > 0.0 else f"a gain on {target.title}"
-        return "discard", f"{MOST_TURNS} turns do not show {what}"
+        return "discard", f"{MAX_TURNS} turns do not show {what}"
     waits = f"whether {still[0].quantity.title} holds" if at.low > 0.0 else "the gain"
     return "again", f"{waits} is not shown yet; {counted(more, 'turn')} more to the next look"
 
@@ -252,7 +252,7 @@ def _spoilt(judged: JudgedSides, ranks: Mapping[str, SampleRank]) -> tuple[Word,
     bad = [[item for item in side if ranks[item.submitted.id] > SampleRank.UNSTEADY] for side in sides]
     shares = [len(some) / len(side) for some, side in zip(bad, sides, strict=True)]
     for at, answer in ((0, "again"), (1, "discard")):
-        if shares[at] > MOST_LOST and (at == 0 or shares[1] > shares[0]):
+        if shares[at] > MAX_LOST and (at == 0 or shares[1] > shares[0]):
             item = bad[at][0]
             errors = (_quoted(one) for one in item.findings if one.level is Level.ERROR)
             why = next(errors, f"it ended as {item.submitted.receipt.run.outcome}")

@@ -23,7 +23,7 @@ from receipts.base.errors import InputError, NoStore, NotFound, Problem, UsageEr
 from receipts.base.plugins import service
 from receipts.cli import output
 from receipts.cli.session import Session, verb
-from receipts.plugins.judge.boundary import LOOKS, MOST_TURNS
+from receipts.plugins.judge.boundary import LOOKS, MAX_TURNS
 from receipts.plugins.judge.trial import ALONE, SESSION, Asked
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ GRACE: Final = 2.0  # seconds in which what a launch left behind may end by itse
 @click.option("--effect", metavar="SHARE", help="The smallest gain worth keeping, such as 2%.  [default: the lane's δ]")
 @click.option("--campaign", metavar="NAME", help="The series that the trial is of.")
 @click.option(
-    "--turns", type=click.IntRange(1, MOST_TURNS), default=MOST_TURNS, metavar="N", help="Run at most N turns now."
+    "--turns", type=click.IntRange(1, MAX_TURNS), default=MAX_TURNS, metavar="N", help="Run at most N turns now."
 )
 @click.option("--afresh", is_flag=True, help="Open the trial anew: a re-run, beside what was judged.")
 @click.option("--lane", metavar="LANE", help="The lane of the launches.  [default: that of their framework and chip]")

@@ -143,8 +143,8 @@ def _fits(counts: list[int] | None) -> Mark | str:
     return Mark("yes", f"{worked:,} fit") if worked else Mark("no", f"{failed:,} did not fit")
 
 
-MOST_LACKS = 25  # open questions that are listed
-MOST_OPEN = 300  # open receipts that the inbox reads
+MAX_LACKS = 25  # open questions that are listed
+MAX_OPEN = 300  # open receipts that the inbox reads
 
 
 def inbox(call: Call) -> View:
@@ -182,9 +182,7 @@ def inbox(call: Call) -> View:
 
 def _read(call: Call) -> str:
     total = dict(call.server.counts()["status"]).get("open", 0)
-    which = (
-        f"the newest {MOST_OPEN} of {total:,} open receipts" if total > MOST_OPEN else counted(total, "open receipt")
-    )
+    which = f"the newest {MAX_OPEN} of {total:,} open receipts" if total > MAX_OPEN else counted(total, "open receipt")
     return f"Questions of {which}, the ones first that would settle most; a receipt may wait for several."
 
 
@@ -222,7 +220,7 @@ def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
     codes: dict[str, set[str]] = {}
     alone: Counter[str] = Counter()
     with store.one_state():
-        rows = store.find(Filters((condition("status=open"),), limit=MOST_OPEN))
+        rows = store.find(Filters((condition("status=open"),), limit=MAX_OPEN))
         for item in ReportReader(store, rulebook, now, (), now).items(rows):
             waiting: dict[str, set[str]] = {}
             for one in item.verdict.findings:
@@ -240,5 +238,5 @@ def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
             alone[lack],
             of_receipt(items[0].parsed, items[0].verdict),
         )
-        for lack, items in ordered[:MOST_LACKS]
+        for lack, items in ordered[:MAX_LACKS]
     ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SERVE: Final = "receipts serve with webhooks or notify"
 PATIENCE: Final = 5.0  # seconds that the end of a server waits for a place in the queue; and twice that for the thread
 GATHER: Final = 1.0  # seconds of submits that are looked at together
-MOST: Final = 1000  # receipts that wait to be looked at; more are left out
+MAX_WAITING: Final = 1000  # receipts that wait to be looked at; more are left out
 AGAIN: Final = (60.0, 3600.0)  # seconds before what was kept is tried again: doubled from the first to the second
 _PLACE: Final = ("lane", "model", "layout", "accelerator", "chips", "sequence_length")
 
@@ -44,7 +44,7 @@ class Notices:
     def __init__(self, server: Server, to: Sequence[Any]) -> None:
         self._server = server
         self._outbox = service("notices", SERVE).Outbox(to, server.opened.database.address.target)
-        self._queue: Queue[Submission | None] = Queue(MOST)
+        self._queue: Queue[Submission | None] = Queue(MAX_WAITING)
         self._pause, self._next = AGAIN[0], 0.0  # what an earlier server kept is sent at once
         self._before = self._standing(Standing({}, {}))
         self._thread = Thread(target=self._run, name="notices", daemon=True)

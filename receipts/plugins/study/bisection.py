@@ -16,7 +16,7 @@ from receipts.plugins.study.chain import Judge
 from receipts.plugins.study.lattice import Lattice
 from receipts.plugins.study.missing_runs import launches_needed
 from receipts.receipt import Parsed
-from receipts.stats.equivalence import FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
+from receipts.stats.equivalence import MIN_LAUNCHES, SMALLEST_EFFECT, Effect
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Outcome = Literal["good", "bad", "unknown", "fails"]
 Ask = Callable[[int], Outcome]
-MOST_AXES: Final = 12
+MAX_AXES: Final = 12
 
 
 class OutcomeUnknown(Exception):
@@ -129,7 +129,7 @@ class _Search:
     def _halves(self, rest: int) -> Iterator[int]:
         """Parts of a set, those first that divide it evenly; of these, those whose outcome costs no launch."""
         bits = _bits(rest)
-        if len(bits) > MOST_AXES:  # of which there are too many ways: parts in their order, ever smaller
+        if len(bits) > MAX_AXES:  # of which there are too many ways: parts in their order, ever smaller
             sizes = [len(bits) >> level for level in range(1, len(bits).bit_length())]
             yield from (sum(bits[at : at + size]) for size in sizes for at in range(0, len(bits), size))
             return
@@ -208,9 +208,9 @@ class _Bisection:
             raise UsageError(f"one side does not state {axes}: state it, so that it can be moved")
         if not verdict.counted:
             raise UsageError("the two differ in no axis; a change between them has another cause: receipts history")
-        if len(verdict.counted) > MOST_AXES:
+        if len(verdict.counted) > MAX_AXES:
             raise UsageError(
-                f"the two differ in {len(verdict.counted)} axes; bisect moves at most {MOST_AXES}: name closer ones"
+                f"the two differ in {len(verdict.counted)} axes; bisect moves at most {MAX_AXES}: name closer ones"
             )
         self._lattice = Lattice(self._judge, rulebook, verdict.counted)
         self._stored: dict[int, BridgePoint] = {0: self._judge.a, self._lattice.full: self._judge.b}
@@ -291,7 +291,7 @@ class _Bisection:
         if number not in self._stored:
             return launches_needed(self._judge.sigma(self._judge.a), self._delta)
         have = len(self._stored[number].launches)
-        return max(1, (self._effect(number).needed or FEWEST_LAUNCHES) - have)
+        return max(1, (self._effect(number).needed or MIN_LAUNCHES) - have)
 
     def _step(self, number: int) -> WalkStep:
         known = number in self._stored

@@ -30,8 +30,8 @@ from receipts.plugins.study.chain import (
     interactions,
     ranges,
 )
-from receipts.plugins.study.lattice import END, MAX_JUDGED_HOPS, MOST_CHAINS, START, Edge, Lattice, Search, graph_of
-from receipts.plugins.study.missing_runs import MOST_AXES, Ground, MissingRun, Route, cheapest
+from receipts.plugins.study.lattice import END, MAX_CHAINS, MAX_JUDGED_HOPS, START, Edge, Lattice, Search, graph_of
+from receipts.plugins.study.missing_runs import MAX_AXES, Ground, MissingRun, Route, cheapest
 from receipts.questions.neighbours import reasons
 from receipts.receipt import Parsed
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from receipts.store.query.axis_index import Between
 
 
-MOST_BEYOND: Final = 6  # axes up to which values are looked for that neither side has
+MAX_AXES_BEYOND: Final = 6  # axes up to which values are looked for that neither side has
 Progress = Callable[[int], None]
 Status = Literal["bridged", "refused", "open"]
 CODES: Final[Mapping[Status, int]] = {"bridged": 0, "refused": 1, "open": 3}
@@ -80,7 +80,7 @@ class Bridge:
         """Bridged, refused (no run could complete a chain either), or open."""
         if self.chains:
             return "bridged"
-        if self.route is not None or self.unstated or self.cut or len(self.counted) > MOST_AXES:
+        if self.route is not None or self.unstated or self.cut or len(self.counted) > MAX_AXES:
             return "open"
         rejected = not self.broken or any(hop.verdict.status == "rejected" for hop in self.broken)
         return "refused" if rejected else "open"
@@ -167,7 +167,7 @@ class BridgeBuilder:
             direct=direct.verdict,
             total=direct.gain,
             chains=held,
-            more=len(held) == MOST_CHAINS,
+            more=len(held) == MAX_CHAINS,
             broken=broken,
             hops=hops,
             interactions=tuple(interactions(self._judge, hops)),
@@ -186,7 +186,7 @@ class BridgeBuilder:
         if not unstated:
             self._between = self._store.query.mixtures(a, b, differing, kind)
         self._run()
-        if unstated or self._search.chains() or len(differing) > MOST_BEYOND or self._search.spent:
+        if unstated or self._search.chains() or len(differing) > MAX_AXES_BEYOND or self._search.spent:
             return False
         mixtures = self._store.query.mixtures(a, b, differing, kind, beyond=True)
         if mixtures:
@@ -233,7 +233,7 @@ class BridgeBuilder:
         return tuple(self._hop(edge) for edge in pairwise(way) if self._search.judge(edge) is not None)
 
     def _route(self, direct: Comparison) -> Route | None:
-        if not direct.counted or len(direct.counted) > MOST_AXES:
+        if not direct.counted or len(direct.counted) > MAX_AXES:
             return None
         lattice = Lattice(self._judge, self._rulebook, direct.counted)
         self._numbers, failing = {0: START, lattice.full: END}, {}
@@ -268,7 +268,7 @@ def _evidence(chain: Chain) -> tuple[int, int, tuple[str, ...]]:
     return -min(counts, default=0), -sum(counts), tuple(hop.axis for hop in chain)
 
 
-MOST_LISTED: Final = 24  # chains: four axes in every order; what each axis gave is of all of them
+MAX_LISTED: Final = 24  # chains: four axes in every order; what each axis gave is of all of them
 
 
 def bridge_as_data(bridge: Bridge) -> dict[str, Any]:
@@ -284,7 +284,7 @@ def bridge_as_data(bridge: Bridge) -> dict[str, Any]:
         "b": _point(bridge.b),
         "axes": list(bridge.counted),
         "total": _gain(bridge.total),
-        "chains": [_chain(chain) for chain in bridge.chains[:MOST_LISTED]],
+        "chains": [_chain(chain) for chain in bridge.chains[:MAX_LISTED]],
         "chains_found": len(bridge.chains),
         "more_chains": bridge.more,
         "by_axis": {

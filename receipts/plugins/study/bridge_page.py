@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 say = words("bridge")
 
 SHOWN_UNSTATED = 12
-MOST_SHOWN = 12  # of hops and of interactions
+MAX_SHOWN = 12  # of hops and of interactions
 SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
 
@@ -170,8 +170,8 @@ def _axes(bridge: Bridge) -> Iterator[Section]:
     title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
     yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
-        shown = [_interaction(item) for item in bridge.interactions[:MOST_SHOWN]]
-        rest = len(bridge.interactions) - MOST_SHOWN
+        shown = [_interaction(item) for item in bridge.interactions[:MAX_SHOWN]]
+        rest = len(bridge.interactions) - MAX_SHOWN
         shown += [say("weaker", n=rest)] if rest > 0 else []
         yield Section("interactions", say("interactions"), points=lines_of([*shown, say("unadjusted")]))
 
@@ -197,8 +197,8 @@ def _hops(bridge: Bridge) -> Iterator[Section]:
     """Hops that hold the bridge up, and why."""
     for status in ("rejected", "inconclusive"):
         hops = [hop for hop in bridge.refused if hop.verdict.status == status]
-        points = points_of((f"{hop.a.name} → {hop.b.name} ({hop.axis})", hop.reason) for hop in hops[:MOST_SHOWN])
-        rest = len(hops) - MOST_SHOWN
+        points = points_of((f"{hop.a.name} → {hop.b.name} ({hop.axis})", hop.reason) for hop in hops[:MAX_SHOWN])
+        rest = len(hops) - MAX_SHOWN
         yield Section(status, say(status), (say("more_hops", n=rest),) if rest > 0 else (), points)
 
 

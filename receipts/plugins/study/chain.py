@@ -22,7 +22,7 @@ from receipts.questions.comparisons import Comparisons
 from receipts.questions.noise import MIN_LAUNCHES_OF_FLOOR
 from receipts.receipt import Parsed
 from receipts.stats import effect as effects
-from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES
+from receipts.stats.equivalence import CONFIDENCE, MIN_LAUNCHES
 from receipts.stats.log_ratio import Sigma, contrast
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def gain_together(corners: Corners, sigma: Sigma | None) -> HopGain | None:
     if any(item.place is None for item in corners):
         return None
     groups = [item.logs for item in corners]
-    own = contrast(groups, _INTERACTION) if min(map(len, groups)) >= FEWEST_LAUNCHES else None
+    own = contrast(groups, _INTERACTION) if min(map(len, groups)) >= MIN_LAUNCHES else None
     if own is not None and own.error > 0.0:
         estimate, known = own, True
     else:

@@ -198,7 +198,7 @@ def _short(value: Any) -> str:
 
 Edge = tuple[int, int]
 Usable = Callable[[Edge], bool]
-MOST_CHAINS: Final = 1000  # that are kept apart: six axes in every order are 720
+MAX_CHAINS: Final = 1000  # that are kept apart: six axes in every order are 720
 
 
 @dataclass(frozen=True)
@@ -323,14 +323,14 @@ class Search:
             self.judge(edge)
 
     def chains(self) -> list[tuple[int, ...]]:
-        """The shortest ways of which every hop is accepted, at most `MOST_CHAINS`."""
+        """The shortest ways of which every hop is accepted, at most `MAX_CHAINS`."""
         edges = self.graph.shortest(START, END, self.accepted)
-        return list(islice(self.graph.ways(START, END, edges), MOST_CHAINS))
+        return list(islice(self.graph.ways(START, END, edges), MAX_CHAINS))
 
     def broken(self) -> tuple[int, ...] | None:
         """Of the shortest ways the one with the fewest hops that are refused, then with the fewest open ones."""
         ways = self.graph.ways(START, END, self.graph.shortest(START, END, lambda _: True))
-        return min(islice(ways, MOST_CHAINS), key=self._faults, default=None)
+        return min(islice(ways, MAX_CHAINS), key=self._faults, default=None)
 
     def _faults(self, way: tuple[int, ...]) -> tuple[int, int]:
         hops = [self.judged.get(edge) for edge in pairwise(way)]

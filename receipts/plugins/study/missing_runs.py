@@ -14,14 +14,14 @@ from receipts.questions.plan import write_plan
 from receipts.questions.sides import MAX_JOINED
 from receipts.receipt import Parsed
 from receipts.stats import distributions
-from receipts.stats.equivalence import CONFIDENCE, FEWEST_LAUNCHES, SMALLEST_EFFECT, Effect
+from receipts.stats.equivalence import CONFIDENCE, MIN_LAUNCHES, SMALLEST_EFFECT, Effect
 from receipts.stats.log_ratio import Sigma
 
 if TYPE_CHECKING:
     from receipts.plugins.study.bridge import BridgeBuilder
 
-MOST_AXES: Final = 12
-_MOST_ROUNDS: Final = 100
+MAX_AXES: Final = 12
+_MAX_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class Ground:
 def cheapest(ground: Ground, judge: Judge) -> Route | None:
     """The cheapest runs; None where no run completes a chain, since a hop is refused or impossible on every way."""
     way = ground.route()
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         if way is None or not ground.learn(way):
             break
         way = ground.route()
@@ -174,9 +174,9 @@ def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
     No more than a comparison reads.
     """
     if sigma is None:
-        return FEWEST_LAUNCHES
+        return MIN_LAUNCHES
     margin = math.log1p(SMALLEST_EFFECT if delta is None else delta)
-    for count in range(FEWEST_LAUNCHES, MAX_JOINED):
+    for count in range(MIN_LAUNCHES, MAX_JOINED):
         if (
             distributions.student_quantile(0.5 + CONFIDENCE / 2, 2.0 * count - 2) * sigma.value * math.sqrt(2 / count)
             <= margin
@@ -189,7 +189,7 @@ def launches_to_settle(effect: Effect | None) -> tuple[int, str]:
     """Launches a side that would settle a hop, and what to say where a comparison does not read that many."""
     needed = effect.needed if effect is not None else None
     if needed is None and (effect is None or effect.kind != "ambiguous"):
-        return FEWEST_LAUNCHES, ""
+        return MIN_LAUNCHES, ""
     if needed is None or needed > MAX_JOINED:
         return MAX_JOINED, f"; a comparison reads at most {MAX_JOINED} launches per side, which may leave it open"
     return needed, ""
@@ -240,7 +240,7 @@ def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]
         elif hop is None and not floor:
             for number in ends:
                 why = "too few launches to show their spread, and no noise floor"
-                wants(number, FEWEST_LAUNCHES, why, least=0, usable=True)
+                wants(number, MIN_LAUNCHES, why, least=0, usable=True)
     return repeats
 
 

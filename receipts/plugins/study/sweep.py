@@ -24,7 +24,7 @@ from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 from receipts.receipt.document import UNFAILED
 
-MOST_CELLS = 200
+MAX_CELLS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ def sweep(
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
     for item in sorted(receipts, key=_precedence):
         groups.setdefault(_coordinates(item, paths), []).append(item)
-    if len(groups) > MOST_CELLS:
-        raise UsageError(f"the sweep has {len(groups)} cells, more than {MOST_CELLS}; narrow what it selects")
+    if len(groups) > MAX_CELLS:
+        raise UsageError(f"the sweep has {len(groups)} cells, more than {MAX_CELLS}; narrow what it selects")
     order = sorted(groups, key=_sortable)
     first = _coordinates(base, paths) if base is not None else order[0]
     if base is not None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.plugins.track.line import CONFIDENCE, History, history
-from receipts.plugins.track.watch import FEWEST_LAUNCHES
+from receipts.plugins.track.watch import MIN_LAUNCHES
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
@@ -40,7 +40,7 @@ def gauges(store: Store, rulebook: Rulebook) -> Iterator[str]:
         (item.line, item.kind, item.metric): (item.body["lane"], item.body["name"], {}) for item in is_open
     }
     lines = store.query.recent_lines(datetime.now(UTC) - SINCE)
-    recent = [line for line in lines if len(line.entries) >= FEWEST_LAUNCHES]
+    recent = [line for line in lines if len(line.entries) >= MIN_LAUNCHES]
     for line in sorted(recent, key=lambda line: line.entries[-1].started)[-MAX_LINES:]:
         head = line.entries[-1]
         others = (metric for number, kind, metric in count if (number, kind) == (line.digest, head.kind))

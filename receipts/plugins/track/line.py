@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ChangeKind = Literal["step", "drift", "host", "regime"]
 CONFIDENCE: Final = 0.95
-MOST_LAUNCHES: Final = 500  # of a line, the newest
+MAX_LAUNCHES: Final = 500  # of a line, the newest
 _REGIME: Final = (*AS_MEASURED, "measurement.window.start", "measurement.window.stop", "measurement.formula")
 
 
@@ -113,7 +113,7 @@ def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, rea
     """
     from receipts.stats.change_points import changes, host_effects
 
-    points = [point for item in entries[-MOST_LAUNCHES:] if (point := _point(item, lane, metric, read)) is not None]
+    points = [point for item in entries[-MAX_LAUNCHES:] if (point := _point(item, lane, metric, read)) is not None]
     logs, hosts = [math.log(point.value) for point in points], [point.host for point in points]
     effects = host_effects(logs, hosts)
     adjusted = [log - effects.get(host, 0.0) for log, host in zip(logs, hosts, strict=True)]
@@ -126,7 +126,7 @@ def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, rea
         kind=entries[-1].kind if entries else "training",
         metric=metric.name,
         points=tuple(_with_intervals(points, adjusted, steps)),
-        left_out=len(entries[-MOST_LAUNCHES:]) - len(points),
+        left_out=len(entries[-MAX_LAUNCHES:]) - len(points),
         hosts={str(host): math.exp(effect) for host, effect in effects.items()},
         changes=tuple(_explained(item, points, metric, lane, delta, read) for item in steps),
         delta=delta,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
 
-FEWEST_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
+MIN_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
 NEAR: Final = 2  # launches by which a later run of watch may place the same change elsewhere
 
 
@@ -84,7 +84,7 @@ def watch(
 ) -> Watched:
     """Look at every line with a launch since a moment; records what opened and what closed, in one transaction."""
     lines = store.query.recent_lines(since, lane)
-    chosen = [line for line in lines if len(line.entries) >= FEWEST_LAUNCHES]
+    chosen = [line for line in lines if len(line.entries) >= MIN_LAUNCHES]
     known: dict[tuple[int, str], list[Incident]] = {}
     for item in store.published.incidents([line.digest for line in chosen]):
         if item.metric == metric:

@@ -45,7 +45,7 @@ def statement(kind: str, subjects: Mapping[str, str], rules: str, verdict: Mappi
 
 
 REPORT: Final = "report.json"
-MOST_EVIDENCE: Final = 64 * 1024 * 1024  # bytes of one file; a larger one is named and left out
+MAX_EVIDENCE: Final = 64 * 1024 * 1024  # bytes of one file; a larger one is named and left out
 
 
 class Answered(NamedTuple):
@@ -180,6 +180,6 @@ def _kept(kept: KeptFiles | None, digest: str) -> bytes | None:
         return None
     try:
         with kept.file(digest) as place:
-            return place.read_bytes() if place.stat().st_size <= MOST_EVIDENCE else None
+            return place.read_bytes() if place.stat().st_size <= MAX_EVIDENCE else None
     except NotFound:
         return None

@@ -27,7 +27,7 @@ DATA: Final = "data wait"
 COMPILE: Final = "compile"
 OUTSIDE: Final = "outside any operator"
 OTHER: Final = "other"
-_LONGEST: Final = 2048
+_MAX_NAME: Final = 2048
 # What the kernel's own table of path facts says surely; it knows no norm, copy, reduction and optimizer.
 _SURE: Final = {
     "attention": "attention",
@@ -103,7 +103,7 @@ def place_of(name: str) -> int:
 @lru_cache(maxsize=1 << 14)
 def base_name(name: str) -> str:
     """A kernel's name without return type, arguments and template arguments."""
-    text = name[:_LONGEST].removeprefix("void ").replace("(anonymous namespace)", "anonymous")
+    text = name[:_MAX_NAME].removeprefix("void ").replace("(anonymous namespace)", "anonymous")
     depth, kept = 0, []
     for sign in text:
         if sign == "<":
@@ -124,7 +124,7 @@ def of_kernel(name: str) -> str:
     sure = _SURE.get(classify(name).work)
     if sure == "communication":
         return sure
-    functors = name[:_LONGEST][len(base) :].replace("{lambda", "{")
+    functors = name[:_MAX_NAME][len(base) :].replace("{lambda", "{")
     for row in classes().kernels:
         if sure is not None and row.name != "optimizer":
             break

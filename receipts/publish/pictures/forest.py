@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from receipts.questions.week.data import JudgedPair
 
 
-FEWEST: Final = 2  # a lone effect is a line of the table
-MOST: Final = 16
+MIN_EFFECTS: Final = 2  # a lone effect is a line of the table
+MAX_EFFECTS: Final = 16
 _LEFT: Final = 12.0
 _RIGHT: Final = 24.0
 _TOP: Final = 8.0
@@ -48,9 +48,9 @@ class ForestRow:
     settled: bool
 
 
-def picture(effects: Sequence[ForestRow], *, name: str, title: str, fewest: int = FEWEST) -> str | None:
-    """The SVG element of the first `MOST` effects, or None where there are fewer than ``fewest``."""
-    shown = effects[:MOST]
+def picture(effects: Sequence[ForestRow], *, name: str, title: str, fewest: int = MIN_EFFECTS) -> str | None:
+    """The SVG element of the first `MAX_EFFECTS` effects, or None where there are fewer than ``fewest``."""
+    shown = effects[:MAX_EFFECTS]
     if len(shown) < fewest:
         return None
     height = _TOP + _ROW * len(shown) + BELOW
@@ -105,12 +105,12 @@ NAME = 60
 def figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | None:
     """The picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
     shown = [effect for item in compared if (effect := _effect(item)) is not None]
-    if len(shown) < forest.FEWEST:
+    if len(shown) < forest.MIN_EFFECTS:
         return None
     title = f"{plain(lane)}: effects with their 95 % intervals"
 
-    hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MOST]) else ""
-    left = len(shown) - forest.MOST
+    hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MAX_EFFECTS]) else ""
+    left = len(shown) - forest.MAX_EFFECTS
     more = f" {left} more are in the table." if left > 0 else ""
     caption = f"{title}, B against A. A change within the gray band is none that matters.{hollow}{more}"
     return Figure(anchor, (caption,), lambda name: forest.picture(shown, name=name, title=title))

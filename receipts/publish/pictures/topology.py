@@ -21,7 +21,7 @@ from math import prod
 from typing import Final, Literal, NamedTuple
 
 from receipts.base.units import GIB
-from receipts.metrics.chips.account import MOST_NAMED
+from receipts.metrics.chips.account import MAX_NAMED
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import WIDTH
 from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
@@ -70,7 +70,7 @@ def layout(
 
     A shape that does not hold ``count`` chips, or ordinals that have gaps, are drawn in the order of ordinals.
     """
-    named = range(min(count or 0, MOST_NAMED)) if all(chip < (count or 0) for chip in chips) else ()
+    named = range(min(count or 0, MAX_NAMED)) if all(chip < (count or 0) for chip in chips) else ()
     ordered = sorted({*chips, *named})
     text = (physical or "").strip()
     shape = tuple(int(part) for part in re.findall(r"\d+", text)) if _SHAPE.fullmatch(text) else ()
@@ -188,14 +188,14 @@ class Heat:
         return f"{value / GIB:{sign}.{digits}f}"
 
 
-FEWEST: Final = 2  # a lone chip is a number
+MIN_CHIPS: Final = 2  # a lone chip is a number
 _LINE: Final = 14.0
 _HEAD: Final = 24.0  # a title, and half a line below the head
 _GAP: Final = 14.0
 _EDGE: Final = 4.0
 _NAMES: Final = 52.0  # names of rows
 _TALLEST: Final = 30.0  # a row
-_MOST: Final = 260.0  # pixels of a launch, before its rows become flatter
+_MAX_HEIGHT: Final = 260.0  # pixels of a launch, before its rows become flatter
 _FLAT: Final = 8.0
 _TEXT: Final = 34.0  # pixels of a cell that holds its value
 _PALE, _DARK = 0.08, 0.5  # how full a cell's color is: words on it stay readable on light and on dark ground
@@ -209,7 +209,7 @@ def file_map(heat: Heat) -> str:
 
 def picture(maps: Sequence[Heat], *, name: str, title: str) -> str | None:
     """The SVG element, or None where no launch has two chips with a value."""
-    kept = [item for item in maps if len(item.values) >= FEWEST]
+    kept = [item for item in maps if len(item.values) >= MIN_CHIPS]
     return _svg(kept, name=name, title=title, width=WIDTH) if kept else None
 
 
@@ -238,7 +238,7 @@ def _sentences(heat: Heat) -> tuple[str, ...]:
 
 def _row(item: Heat) -> float:
     """Pixels of a row."""
-    return min(_TALLEST, max(_FLAT, _MOST / (item.layout.rows * item.layout.planes)))
+    return min(_TALLEST, max(_FLAT, _MAX_HEIGHT / (item.layout.rows * item.layout.planes)))
 
 
 def _head(item: Heat) -> float:

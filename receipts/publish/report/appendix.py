@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import RuleSet
 
 
-LONGEST = 700
+MAX_TEXT = 700
 _PREFIX = "rule-"
 _PART = re.compile(r"^\*(Why|Rejected|Accepted)\.\*\s*(.*?)(?=^\*(?:Why|Rejected|Accepted)\.\*|\Z)", re.M | re.S)
 _LEVELS = {"E": "E, rejects or invalidates", "I": "I, leaves the question open", "W": "W, is shown"}
@@ -66,7 +66,7 @@ def _rule_entry(code: str, item: Rule | None) -> Entry:
         missing = (("rule", ("The rule set in force holds no such rule.",)),)
         return Entry(f"{_PREFIX}{code}", (plain(code),), missing)
     facts = tuple(
-        (name.lower(), _spelt(plain(" ".join(text.split()), LONGEST))) for name, text in _PART.findall(item.page)
+        (name.lower(), _spelt(plain(" ".join(text.split()), MAX_TEXT))) for name, text in _PART.findall(item.page)
     )
     title = f"{item.code} {item.name.replace('_', ' ')}"
     return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(_LEVELS.get(item.level.value, item.level.value),))

@@ -22,7 +22,7 @@ from receipts.judging.rule import Topic
 from receipts.metrics.chips.words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked
 from receipts.publish.report import appendix
-from receipts.publish.report.page import FEWEST_ROWS, joined, link, links, numbered, place, rule
+from receipts.publish.report.page import MIN_ROWS, joined, link, links, numbered, place, rule
 from receipts.publish.text import NOTE, amount, change, gib, number, percent, span
 from receipts.publish.words import words
 from receipts.questions import ceiling
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from receipts.questions.week.failures import FailureCause, Failures
 
 
-FEW_REASONS = 4
+MAX_REASONS = 4
 say = words("compare")
 
 
@@ -52,7 +52,7 @@ def settling(
     settle = [_settles(item, of_unknown) for item in shown]
     counts = Counter(cell for own in settle for cell in own)
     common = [cell for cell, count in counts.items() if count == len(settle) > 1]
-    often = [cell for cell, count in counts.items() if FEWEST_ROWS <= count < len(settle) and len(cell) > 1]
+    often = [cell for cell, count in counts.items() if MIN_ROWS <= count < len(settle) and len(cell) > 1]
     # Of what several wait for, the rule alone.
     own = [[cell[:1] if cell in often else cell for cell in cells if cell not in common] for cells in settle]
     return common, often, list(zip(shown, own, strict=True))
@@ -65,7 +65,7 @@ def _settles(item: JudgedPair, of_unknown: Sequence[str]) -> list[Cell]:
         shown = ", ".join(plain(name) for name in item.unknown[:4])
         left = len(item.unknown) - 4
         parts.append((*map(rule, of_unknown[:1]), f": state {shown}{f' and {left} more' if left > 0 else ''}"))
-    reasons = (reason for reason in item.reasons[:FEW_REASONS] if reason.code not in of_unknown)
+    reasons = (reason for reason in item.reasons[:MAX_REASONS] if reason.code not in of_unknown)
     parts += [(rule(reason.code), f": {reason.do}") for reason in reasons]
     if item.why and (not parts or item.path == "witnessed"):
         parts.append((item.why,))
@@ -79,7 +79,7 @@ def why(item: JudgedPair, rules: RuleSet) -> Cell:
     axes = ", ".join(map(plain, item.counted))
     changed = say("several_axes", count=len(item.counted), moved=axes)
     parts: list[Cell] = [(*map(rule, of_axes[:1]), f" {changed}")] if several else []
-    for reason in item.reasons[:FEW_REASONS]:
+    for reason in item.reasons[:MAX_REASONS]:
         if not several or reason.code not in of_axes:
             sides = f" on {reason.side}" if reason.side else ""
             before, _, after = say("offense", name="\0", sides=sides, found=reason.found).partition("\0")

@@ -150,7 +150,7 @@ def heat_of(of: Chips) -> Heat:
 
 def chip_figures(anchor: str, launches: Sequence[Chips]) -> tuple[Figure, ...]:
     """Pictures of so many launches each, the tightest first, of those with two chips or more."""
-    drawn = [item for item in launches if len(heat_of(item).values) >= topology.FEWEST]
+    drawn = [item for item in launches if len(heat_of(item).values) >= topology.MIN_CHIPS]
     parts = [drawn[at : at + MAX_TOGETHER] for at in range(0, len(drawn), MAX_TOGETHER)]
     return tuple(_chip_figure(f"{anchor}-{index}", part) for index, part in enumerate(parts, 1))
 

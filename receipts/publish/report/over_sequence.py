@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Grade = Literal["validated", "repeated", "peak"]
-FEWEST: Final = 3  # two points are two numbers, and no picture
+MIN_POINTS: Final = 3  # two points are two numbers, and no picture
 LENGTHS: Final = 2  # at one length there is no course
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
 _TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
@@ -77,7 +77,7 @@ def picture(points: Sequence[SequencePoint], *, name: str, title: str) -> str | 
     """The SVG element, or None where there are fewer than three points, or one length. ``name`` starts its ids."""
     drawn, names = shown_points(points)
     kinds = [kind for kind in _HEIGHTS if any(item.read(kind) is not None for item in drawn)]
-    if len(drawn) < FEWEST or len({item.length for item in drawn}) < LENGTHS:
+    if len(drawn) < MIN_POINTS or len({item.length for item in drawn}) < LENGTHS:
         return None
     height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + chart.legend_height(names)
     paint = partial(_paint, drawn, names, kinds)
@@ -157,7 +157,7 @@ def figure(anchor: str, lane: LaneWeek, reached: Ceilings) -> Figure | None:
     points = [_point(item, item.series(every), grades) for item in every]
     drawn = [item for item in points if item is not None]
     shown, kept = shown_points(drawn)
-    if len(shown) < FEWEST or len({item.length for item in shown}) < LENGTHS:
+    if len(shown) < MIN_POINTS or len({item.length for item in shown}) < LENGTHS:
         return None
     left = len({item.series for item in drawn}) - len(kept)
     title = f"{plain(lane.name)}: rate and MFU over sequence length"

@@ -22,7 +22,7 @@ from receipts.publish.text import number, percent
 from receipts.questions.week.interval import Week
 from receipts.questions.week.series import FrontierRecord, ShapeCourse
 
-FEWEST: Final = 3  # weeks: of fewer there is no course to see
+MIN_WEEKS: Final = 3  # weeks: of fewer there is no course to see
 _WHO: Final = 16  # signs of a name
 _HEIGHTS: Final = {"rate": 150.0, "mfu": 110.0}
 _TITLES: Final = {"rate": "tokens/s/chip", "mfu": "MFU, %"}
@@ -63,7 +63,7 @@ def picture(courses: Sequence[FrontierCourse], weeks: Sequence[str], *, name: st
     """The SVG element over these weeks (``2026-W47``), or None where fewer than three of them have a result."""
     kept = [item for item in courses if item.changes][: chart.MAX_SERIES]
     held = {change.week for item in kept for change in item.changes} | {week for item in kept for week, _ in item.best}
-    if len(held) < FEWEST:
+    if len(held) < MIN_WEEKS:
         return None
     kinds = ["rate", *(["mfu"] if any(change.mfu is not None for item in kept for change in item.changes) else [])]
     names = [item.series for item in kept]
@@ -207,7 +207,7 @@ def figure(anchor: str, lane: str, lines: Sequence[ShapeCourse], last: str) -> F
         return picture(series, shown, name=name, title=title)
 
     held = {week for line in lines for week, _ in line.best} | {taken.week for _, _, taken in numbered_ones}
-    if len(held) < FEWEST:
+    if len(held) < MIN_WEEKS:
         return None
     return Figure(anchor, _caption(title, numbered_ones), draw, _table(title, numbered_ones))
 

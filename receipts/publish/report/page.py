@@ -11,7 +11,7 @@ from receipts.base.text import plain
 from receipts.publish.page import Cell, Link, Part, Points, Row, Table, text
 from receipts.questions.week.ref import Cut, Ref
 
-FEWEST_ROWS = 3  # of fewer, what repeats is easier to read in its row
+MIN_ROWS = 3  # of fewer, what repeats is easier to read in its row
 
 
 def place(name: str, part: str = "") -> str:
@@ -84,7 +84,7 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
     repeated = [
         at
         for at in range(1, len(table.columns) - 1)
-        if len(table.rows) >= FEWEST_ROWS and len({row.cells[at] for row in table.rows}) == 1
+        if len(table.rows) >= MIN_ROWS and len({row.cells[at] for row in table.rows}) == 1
     ]
     if not repeated:
         return table, ()

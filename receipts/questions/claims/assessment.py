@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _RANGE = re.compile(r"(?P<low>[\d.,]+)\s*(?:-|–|to|\.\.)\s*(?P<high>[\d.,]+)(?P<unit>.*)")
-FEWEST_LAUNCHES = 3
+MIN_LAUNCHES = 3
 NAMED = 4  # open facts that a reason names
 CONFIDENCE = 0.95
 
@@ -167,7 +167,7 @@ def _measured(
         why = f"{_shown(metric, min(values), max(values))} on {len(values)} launch{'es' if len(values) > 1 else ''}"
         if outside:
             return Assessment("fails", f"{why}, claimed {bound.text}", min(values), max(values), grade)
-        return Assessment("open", f"{why}: {FEWEST_LAUNCHES} launches would show its spread", grade=grade)
+        return Assessment("open", f"{why}: {MIN_LAUNCHES} launches would show its spread", grade=grade)
     low, high = interval
     why = f"{_shown(metric, low, high)} over {len(values)} launches, claimed {bound.text}"
     state = bound.judge(low, high)
@@ -194,7 +194,7 @@ def _interval(
     if facts is not None and metric.name in facts.exact_memory:
         return min(values), max(values)
     floor = None
-    if len(logs) < FEWEST_LAUNCHES:
+    if len(logs) < MIN_LAUNCHES:
         floor = noise_of(metric, launch.lane, facts.noise if facts is not None else None)
         if floor is None:
             return None

@@ -20,7 +20,7 @@ from receipts.store import Decision, NewClaim, Quote, StoredClaim, StoredClaimVe
 if TYPE_CHECKING:
     from receipts.store import Store
 
-_MOST = 64 * 1024 * 1024  # bytes of a document that may name a receipt
+_MAX_DOCUMENT = 64 * 1024 * 1024  # bytes of a document that may name a receipt
 TEXTS = (".md", ".rst", ".txt", ".html", ".json", ".toml", ".csv")
 _ID = re.compile(r"\b([0-9a-f]{8,64})\b")
 _LINK = re.compile(r"receipt:([0-9a-fA-F.]{4,130})")
@@ -123,7 +123,7 @@ def _naming(place: Path, receipt_id: str) -> Iterator[str]:
     files = [place] if place.is_file() else sorted(path for path in place.rglob("*") if path.suffix in TEXTS)
     for path in files:
         try:
-            text = read_small(path, _MOST).decode()
+            text = read_small(path, _MAX_DOCUMENT).decode()
         except (OSError, UnicodeDecodeError):
             continue  # not a document
         words = _ID.findall(text)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DIGITS = 3  # of a change in percent and of a factor
 _VALUE_DIGITS = 4
-_WIDEST = 0.10  # a band beyond which nobody calls two numbers equivalent
+_MAX_BAND = 0.10  # a band beyond which nobody calls two numbers equivalent
 
 
 def wordings(claim: Claim, low: float, high: float) -> Iterator[str]:
@@ -37,7 +37,7 @@ def wordings(claim: Claim, low: float, high: float) -> Iterator[str]:
         return
     if claim.kind == "equivalence":
         band = max(high, 1.0 / low) - 1.0
-        if band <= _WIDEST:
+        if band <= _MAX_BAND:
             yield f"within ±{_up(band * 100.0):g} %"
         return
     least, most = _value(metric, low, high) if bound.of == "value" else _ratio(bound, metric, low, high)

@@ -21,7 +21,7 @@ TIMER: Final = "progress bar"
 MAX_BARS: Final = 1_000
 MAX_INTERVALS: Final = 100_000
 # Of a clock of whole seconds: an interval of so many is known to two percent.
-_LEAST_SECONDS: Final = 50
+_MIN_SECONDS: Final = 50
 _SMOOTHED: Final = 0.2
 _CLOCK: Final = r"(?:(?P<days>\d{1,3}) days?, )?(?:(?P<hours>\d{1,4}):)?(?P<minutes>\d{1,2}):(?P<seconds>\d\d)"
 _COUNT: Final = r"(?<![\d.])(?P<count>\d{1,9})/(?P<of>\d{1,9})"
@@ -52,7 +52,7 @@ class Bar:
             # Ranks draw the same bar, one a moment after the other.
             return count <= before and at - seconds <= 2 and before - count <= 1
         count_at, seconds_at = self.points[-1] if self.points else (-1, -math.inf)
-        if count > count_at and seconds - seconds_at >= _LEAST_SECONDS and len(self.points) < MAX_INTERVALS:
+        if count > count_at and seconds - seconds_at >= _MIN_SECONDS and len(self.points) < MAX_INTERVALS:
             self.points.append((count, seconds))
         self.last = count, seconds
         return True

@@ -42,7 +42,7 @@ _HOSTS: Final = {
 # A record's date is right before it.
 _NEAR: Final = 200
 _MAX_REMARKED: Final = 10
-_MANY: Final = 10  # records that all skip: no loss scale takes so long to find its place
+_MIN_SKIPPED: Final = 10  # records that all skip: no loss scale takes so long to find its place
 _MAX_KEPT: Final = 300_000
 
 
@@ -218,7 +218,7 @@ class Megatron(RecordReader, table="megatron"):
         interval = self._dump.values.get("log_interval", ("", 0))[0]
         self._divergence.judge(interval, reinforced=self._reinforcement)
         self._steady(interval)
-        if len(self._skipped) < len(reading.steps) or len(self._skipped) >= _MANY:
+        if len(self._skipped) < len(reading.steps) or len(self._skipped) >= _MIN_SKIPPED:
             # Of a few records that all skip, as a loss scale finds its place, nothing is known.
             reading.not_steady |= dict.fromkeys(sorted(self._skipped), "skipped")
         return reading

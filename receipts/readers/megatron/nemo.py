@@ -132,7 +132,7 @@ class LayoutLines:
             self._arguments.setdefault(name, (value, line))
 
 
-_LARGEST: Final = 1e18
+_MAX_NUMBER: Final = 1e18
 _LABEL: Final = r"(?P<label>[A-Za-z_][\w/ \-\[\].]{0,60}?)"
 
 
@@ -210,17 +210,17 @@ class Nemo(RecordReader, table="nemo"):
         """The global step; where it is not printed it follows from the samples, or from the iterations of epochs."""
         counts, numbers, consumed = rows.counts, rows.values("number"), rows.values("consumed")
         exact = "global_step" not in rows.columns or b"e" not in b" ".join(rows.columns.words("global_step"))
-        if exact and 0 <= min(numbers) <= max(numbers) < _LARGEST and (whole := list(map(int, numbers))) == numbers:
+        if exact and 0 <= min(numbers) <= max(numbers) < _MAX_NUMBER and (whole := list(map(int, numbers))) == numbers:
             return whole
         done = counts.get("done") or counts.get("count")
         steps: list[int] = []
         for at, (number, samples, batch) in enumerate(zip(numbers, consumed, rows.values("global_batch"), strict=True)):
-            if exact and 0 <= number < _LARGEST and number == int(number):
+            if exact and 0 <= number < _MAX_NUMBER and number == int(number):
                 steps.append(int(number))
             elif done is not None:
                 # Six thousand and more are printed as 6.02e+3: the bar's own count is exact.
                 steps.append(max(0, done[at] - 1))
-            elif 0 < samples < _LARGEST and 0 < batch < _LARGEST and samples % batch == 0:
+            elif 0 < samples < _MAX_NUMBER and 0 < batch < _MAX_NUMBER and samples % batch == 0:
                 steps.append(int(samples // batch) - 1)
             else:
                 epoch, iteration = counts["epoch"][at], counts["iteration"][at]

@@ -18,7 +18,7 @@ from receipts.ingest.reading import IntervalMeans
 NEAR: Final = 1.25  # how far a count may be from what the clock makes of it: means leave out what is between steps
 LONGER: Final = 1.001  # than the clock's time: beyond what a record's millisecond explains
 MAX_MARKS: Final = 100_000
-FEWEST: Final = 10  # means that make a sample
+MIN_MEANS: Final = 10  # means that make a sample
 PRINTED: Final = "framework log"
 CLOCK: Final = "mllog time_ms"
 WHOLE_BLOCK: Final = "block with its evaluation"
@@ -136,7 +136,7 @@ class Blocks:
         printed, clocked = self._printed(work), self._clocked(work)
         if printed is None or clocked is None:
             return printed or clocked
-        enough = len(printed.steps) >= min(FEWEST, len(clocked.steps))
+        enough = len(printed.steps) >= min(MIN_MEANS, len(clocked.steps))
         return printed if enough and sum(printed.steps) * NEAR >= sum(clocked.steps) else clocked
 
     def _by_clock(self, name: str, work: Work) -> float | None:
@@ -195,7 +195,7 @@ class Blocks:
             steps = (item.mark.total - before.mark.total) / unit
             if item.block == before.block and steps > 1:
                 longer.append(steps * (item.seconds or 0.0) > (item.mark.at - before.mark.at) * LONGER)
-        return len(longer) >= FEWEST and sum(longer) * FEWEST > len(longer)
+        return len(longer) >= MIN_MEANS and sum(longer) * MIN_MEANS > len(longer)
 
     def _start(self, work: Work) -> int:
         """The step at which the first block begins; 0 where its count is of an unknown unit."""

@@ -16,15 +16,15 @@ _FOLDED = re.compile(
 )
 _KERNEL = re.compile(r'op_name="[^"]{0,2000}/(?P<name>splash_mha|flash_attention)[^"]{0,2000}/pallas_call"')
 _VALUES: Final = {"splash_mha": "pallas_splash", "flash_attention": "pallas_flash"}
-SHORTEST: Final = 1024
+MIN_LENGTH: Final = 1024
 # A shorter sequence is seen by what the report calls the operator.
 _SCORES = re.compile(r"attention|->[\w.]{1,8}qk\b", re.IGNORECASE)
-_SHORTEST_NAMED: Final = 128
+_MIN_NAMED: Final = 128
 
 
 def holds_scores(text: str) -> bool:
     """Whether a report names a matrix of attention scores, whose last two axes are the sequence."""
-    shortest = _SHORTEST_NAMED if _SCORES.search(text) else SHORTEST
+    shortest = _MIN_NAMED if _SCORES.search(text) else MIN_LENGTH
     shapes = (
         [int(extent) for extent in shape.split(",")] for form in (_SHAPE, _FOLDED) for shape in form.findall(text)
     )

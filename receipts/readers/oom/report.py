@@ -97,11 +97,11 @@ def _figures(failure: AllocationFailure) -> int:
 MAX_FAILURES: Final = 2000
 MAX_SPEAKERS: Final = 1024
 MAX_BLOCK: Final = 1 << 16
-FEW_LINES: Final = 9
+MIN_LINES: Final = 9
 AFTER_LINES: Final = 3
 OPENING_LINES: Final = 3
 MAX_REPEATED: Final = 4096
-MANY_LINES: Final = 300
+MAX_LINES: Final = 300
 
 # Lines of the compiler's reports: places by size, and what the GPU's buffer assignment adds.
 _REPORT = re.compile(
@@ -126,7 +126,7 @@ class _Block:
     frame: Frame | None
     lines: list[str] = field(default_factory=list)
     size: int = 0
-    left: int = FEW_LINES
+    left: int = MIN_LINES
     report: bool = False
 
     def take(self, body: str) -> None:
@@ -139,7 +139,7 @@ class _Block:
             self.size += len(body)
         if not self.report and ("usage >=" in body or "Largest program" in body or "BufferAssignment" in body):
             self.report = True
-            self.left = MANY_LINES
+            self.left = MAX_LINES
         elif cuda.report_ended(body):
             # What follows may still say that the run goes on.
             self.left = min(self.left, AFTER_LINES)

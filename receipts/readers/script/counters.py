@@ -109,7 +109,7 @@ def _number(text: str | None) -> float | None:
 
 MAX_COUNTERS: Final = 1000
 _KEYS: Final = frozenset({"name", "count", "expected", "steps", "layers", "rank"})
-_LONGEST: Final = 1 << 16
+_MAX_LINE: Final = 1 << 16
 
 
 class PathCountersReader(LineReader):
@@ -124,7 +124,7 @@ class PathCountersReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         begin = text.find("{")
-        if begin < 0 or len(text) > _LONGEST:
+        if begin < 0 or len(text) > _MAX_LINE:
             return False
         try:
             parsed = orjson.loads(text[begin:].strip())

@@ -23,7 +23,7 @@ _WHEEL: Final = re.compile(r"/[\w.]{1,100}-([\w.!+]{1,100})-[\w.]{1,60}-[\w.]{1,
 _HEAD: Final = re.compile(r"Package +Version(?: +Editable project location)?")
 _ROW: Final = re.compile(rf"({_NAME}) +([0-9][\w.!+\-]{{0,100}})(?: +/\S{{1,1000}})?")
 # A handful of pins is what somebody asked for, and not what an environment holds.
-_FEWEST: Final = 5
+_MIN_PACKAGES: Final = 5
 _SHARE: Final = 0.9
 
 
@@ -39,7 +39,7 @@ class PipFreezeReader(FileReader):
         if lines and _HEAD.fullmatch(lines[0]):
             return len(lines) > 2 and set(lines[1]) <= {"-", " "} and _ROW.fullmatch(lines[2]) is not None
         known = sum(1 for line in lines if _known(line))
-        return known >= _FEWEST and known >= _SHARE * len(lines) and any("==" in line for line in lines)
+        return known >= _MIN_PACKAGES and known >= _SHARE * len(lines) and any("==" in line for line in lines)
 
     def read(self, source: Source) -> list[Reading]:
         reading = Reading(self.source)

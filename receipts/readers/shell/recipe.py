@@ -24,7 +24,7 @@ _YAML_LINE: Final = re.compile(r"(\s*)(?:- )?([\w.\-/\"']+)\s*:(?:\s.*)?$|\s*- .
 _TOML_LINE: Final = re.compile(r"(\s*)([\w.\-\"']+)\s*=\s*\S.*$|\s*\[{1,2}[\w.\-\"' ]+\]{1,2}$|\s*[\]\"'\w\[{].*,?$")
 # A tracker's file holds what a run was told, with its own keys beside it; its reader knows them.
 _TRACKER: Final = frozenset({"wandb_version", "_wandb"})
-_FEWEST: Final = 3  # names that some framework has: fewer may be chance
+_MIN_NAMES: Final = 3  # names that some framework has: fewer may be chance
 _SHARE: Final = 0.9
 _HEAD: Final = 60_000
 _MAX_TEXT: Final = 256 * 1024
@@ -71,10 +71,10 @@ def _are_settings(lines: list[str], pattern: re.Pattern[str]) -> bool:
     # Sections of TOML may hold one name each.
     apart = pattern is _TOML_LINE or len(outer) == len(set(outer))
     return (
-        len(matches) >= max(_FEWEST, _SHARE * len(lines))
+        len(matches) >= max(_MIN_NAMES, _SHARE * len(lines))
         and apart
         and _TRACKER.isdisjoint(names)
-        and len({name.rpartition(".")[2] for name in names} & _known_names()) >= _FEWEST
+        and len({name.rpartition(".")[2] for name in names} & _known_names()) >= _MIN_NAMES
     )
 
 

@@ -29,7 +29,7 @@ _ISSUED: Final = re.compile(r"\b(?:hf_|gh[opsu]_|sk-|nvapi-|xox[a-z]-|AKIA|eyJ)[
 _OWN: Final = frozenset({"PATH", "HOME", "USER", "PWD", "SHELL", "TERM", "LANG", "TMPDIR", "PS1", "IFS"})
 _SWITCHES: Final = {"true": True, "false": False}
 _SHARE: Final = 0.6
-_MOST: Final = 500
+_MAX_SETTINGS: Final = 500
 _JOINED: Final = 60  # lines of one command
 _MAX_TEXT: Final = 1 << 20
 
@@ -59,7 +59,7 @@ class ShellSettings(FileReader):
         reading.records = int(reading.launch is not None)
         for line, command in _commands(text.split("\n")):
             for name, value in _assigned(command):
-                if len(variables) < _MOST:
+                if len(variables) < _MAX_SETTINGS:
                     variables[name] = value, line
         for name, (value, line) in variables.items():
             self._state(reading, name, value, line)

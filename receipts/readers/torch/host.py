@@ -26,7 +26,7 @@ MAX_REGIONS: Final = 200
 MAX_THREADS: Final = 50_000
 MAX_NAMES: Final = 1_000
 # Longer names are none of those that are known here.
-_LONGEST: Final = 300
+_MAX_LINE: Final = 300
 # Old traces hold whole microseconds: a launch may seem to begin just before its operator.
 _SLACK: Final = 1.0
 _REGION: Final = re.compile(r"Torch-Compiled Region: ?(\d{1,9}/\d{1,9})")
@@ -91,7 +91,7 @@ class Host:
 
     def operator(self, name: str, event: dict[str, Any], begin: float | None, duration: float | None) -> None:
         """One event of the host: an operator, an autograd function, or a mark of torch.compile."""
-        kind = _kind(name[:_LONGEST])
+        kind = _kind(name[:_MAX_LINE])
         if not kind:
             return
         thread = self._take(kind, event, begin, duration)

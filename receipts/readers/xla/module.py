@@ -100,7 +100,7 @@ MAX_SHAPES: Final = 2_000
 _SMALL: Final = 1e-3
 # With so much of its arguments split a program is sharded, though some were left whole. Where the optimizer's states
 # alone are split, the parameters are a quarter of it and more.
-_MOST: Final = 0.8
+_MAX_SHARE: Final = 0.8
 _SHARDING: Final = re.compile(r"sharding=\{((?:[^{}]|\{[^{}]*\}){0,500})\}")
 _TILES: Final = re.compile(r"devices=\[([\d,]{1,100})\]")
 _GROUPS: Final = re.compile(r"replica_groups=(?:\{\{([\d,]{1,4000})|\[(\d{1,9}),(\d{1,9})\]<=)")
@@ -168,7 +168,7 @@ class Sharding:
         Beside another axis of the mesh (groups that are not of all chips) it is ``fsdp`` where arrays of the split
         parameters' own extents are gathered: a tensor-parallel program gathers activations, and weights never.
         """
-        mostly = self.whole_elements <= (1 - _MOST) * self.elements
+        mostly = self.whole_elements <= (1 - _MAX_SHARE) * self.elements
         # A stack of layers is a parameter of one more extent than the layer that a loop takes out of it.
         layers = {key[:at] + key[at + 1 :] for key in self.split if len(key) > 2 for at in range(len(key))}
         if self.split and mostly and self.gathered & (self.split | layers):
