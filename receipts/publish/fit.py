@@ -132,7 +132,7 @@ def _draw_bar(canvas: Canvas, bar: Bar, top: float, reach: float) -> None:
 
 
 _ORDER = {name: index for index, name in enumerate(SurfaceName)}
-_MOST, _MOST_PAIRS = 8, 4  # changes that are shown; --json has them all
+_MAX_SHOWN, _MAX_PAIRS = 8, 4  # changes that are shown; --json has them all
 
 
 def page(estimates: Sequence[MemoryEstimate], compiled: Section | None, *, calibrated: bool) -> Page:
@@ -249,7 +249,7 @@ def _shrinks(item: MemoryEstimate) -> Section:
             *(each.axis, each.change, f"−{amount(each.saved, total)}"),
             *(amount(each.total, total), _fits(item, each.total)),
         )
-        for each in (*item.shrinks[:_MOST], *item.pairs[:_MOST_PAIRS])
+        for each in (*item.shrinks[:_MAX_SHOWN], *item.pairs[:_MAX_PAIRS])
     )
     table = table_of("", "axis | change | #saves | #then | fits", rows, empty="no single change does")
     return Section("shrinks", "What shrinks it", tables=(table,))

@@ -24,14 +24,16 @@ from receipts.metrics import Launch
 from receipts.receipt.parse import intact
 from receipts.stats.distributions import median
 
-_MOST: Final = 6  # launches of a side that are compared with each other and with the other side's
+_MAX_COMPARED: Final = 6  # launches of a side that are compared with each other and with the other side's
 QUIET: Final = 0.02  # from step to step: what a machine adds; what varies by more varies by its work
 
 
 @rule("C120", "copied_launches", I, on="pair", question=EFFECT, taints=(RATE, MFU))
 def copied_launches(pair: PairCase) -> Iterator[Offense]:
     """Launches of either side that are one launch with some noise, as far as anybody can see."""
-    launches = [(launch, intact(launch.parsed)) for group in (pair.group_a, pair.group_b) for launch in group[:_MOST]]
+    launches = [
+        (launch, intact(launch.parsed)) for group in (pair.group_a, pair.group_b) for launch in group[:_MAX_COMPARED]
+    ]
     alike: dict[bool, set[str]] = {}
     for (one, vouched), (other, vouched_too) in combinations(launches, 2):
         both = bool(vouched and vouched_too)
