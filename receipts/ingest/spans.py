@@ -20,6 +20,7 @@ from receipts.base.plugins import services
 MAX_SPANS: Final = 4_000_000
 _BUCKETS: Final = 4096
 _LAST: Final = 1 << 52  # microseconds: a century
+_EXACT: Final = 1e9  # microseconds: below it a double holds far less than a nanosecond
 
 
 class Names:
@@ -113,6 +114,15 @@ def nanoseconds(value: Any) -> int | None:
         return value * 1000 if abs(value) < _LAST else None
     if value is None:
         return None
+    if type(value) is str:
+        whole, _, part = value.partition(".")
+        if len(whole) < 20 and whole.isdecimal() and len(part) < 4 and (part.isdecimal() or not part):
+            number = int(whole + part.ljust(3, "0"))
+            return number if number < _LAST * 1000 else None
+    elif type(value) is float and abs(value) < _EXACT:
+        number = round(value * 1000)
+        if abs(value * 1000 - number) < 0.4:
+            return number
     try:
         exact = value if isinstance(value, Decimal) else Decimal(str(value))
         # Half a nanosecond comes from writers that print doubles.
