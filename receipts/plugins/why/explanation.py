@@ -23,7 +23,7 @@ from receipts.receipt.parse import listed_digests
 from receipts.store.evidence import kept_files
 
 if TYPE_CHECKING:
-    from receipts.api.comparison import Comparison
+    from receipts.judging.verdict import Comparison
     from receipts.store import Store
 
 METRIC: Final = "step_seconds"
@@ -118,16 +118,15 @@ def traced(store: Store | None, side: Sequence[Parsed], files: Iterable[Path] = 
 
 
 def explain(
-    comparison: Comparison,
+    verdict: Comparison,
+    sides: tuple[Sequence[Parsed], Sequence[Parsed]],
     store: Store | None,
     *,
     files: Sequence[Path] = (),
     anyway: bool = False,
     span: bool = False,
 ) -> Explanation:
-    """Explain the difference of a comparison's steps."""
-    verdict = comparison.verdict
-    sides = comparison.sides.a, comparison.sides.b
+    """Explain the difference of the steps of two sides by the verdict on them."""
     result = next((item for item in verdict.results if item.metric == METRIC), None)
     measured = noise = None
     if result is not None and result.a.value is not None and result.b.value is not None:

@@ -10,7 +10,7 @@ from receipts.base.units import counted
 from receipts.plugins.why.collectives import WAIT
 from receipts.plugins.why.difference import Difference, Line, TracedLaunch
 from receipts.plugins.why.explanation import Explanation, kept_of, shares_of, traced_of
-from receipts.plugins.why.picture import picture
+from receipts.plugins.why.picture import picture, waterfall
 from receipts.plugins.why.profile import Profile
 from receipts.plugins.why.refusals import RECORD
 from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, sections_of, table_of
@@ -34,9 +34,10 @@ def explanation_page(item: Explanation) -> Page:
             ),
         ),
     ]
-    if table is not None:
+    drawn = waterfall(item)
+    if table is not None and drawn is not None:
         warning = () if item.status == "explained" else (say("anyway"),)
-        figure = Figure("why", (say("picture"),), lambda name: picture(item, name))
+        figure = Figure("why", (say("picture"),), lambda name: picture(drawn, name))
         sections.append(Section("table", say("section"), warning, tables=(_table(item, table),), figures=(figure,)))
         kernels = _kernels(table)
         sections.append(

@@ -6,7 +6,7 @@ At most ten bars. What is within noise is grey; the way a bar went is that of it
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
@@ -20,6 +20,14 @@ MAX_LINES: Final = 6
 _LEFT, _RIGHT, _TOP, _ROW, _NAME, _BAR = 16.0, 92.0, 6.0, 34.0, 16.0, 12.0
 _UP, _DOWN, _WHOLE, _NOISE = MARKS[1].light, MARKS[0].light, MARKS[5].light, LINE
 Bar = tuple[str, float, float, str]  # what it is, from where to where in ms, its colour
+
+
+class Waterfall(NamedTuple):
+    """The table of a difference as bars, in milliseconds a step."""
+
+    a: str
+    b: str
+    bars: list[Bar]
 
 
 def bars_of(item: Explanation, table: Difference) -> list[Bar]:
@@ -40,19 +48,22 @@ def bars_of(item: Explanation, table: Difference) -> list[Bar]:
     return [*bars, ("B", 0.0, end / 1e6, _WHOLE)]
 
 
-def picture(item: Explanation, name: str = "why") -> str | None:
-    """The SVG element; None where there is no table to show."""
-    table = item.shown
-    if table is None:
-        return None
-    bars = bars_of(item, table)
-    alt = "; ".join(f"{what} {_amount(what, start, stop)}" for what, start, stop, _ in bars)
+def waterfall(item: Explanation) -> Waterfall | None:
+    """The bars of an explanation; None where there is no table to show."""
+    return Waterfall(item.a, item.b, bars_of(item, item.shown)) if item.shown is not None else None
+
+
+def picture(drawn: Waterfall, name: str = "why") -> str:
+    """The SVG element."""
+    bars = drawn.bars
+    alt = "; ".join(f"{what} {amount(what, start, stop)}" for what, start, stop, _ in bars)
     height = _TOP + _ROW * len(bars) + BELOW
-    title = f"Where the step's time went: {item.a} → {item.b}"
+    title = f"Where the step's time went: {drawn.a} → {drawn.b}"
     return svg.inline_svg(partial(_paint, bars), name=name, width=WIDTH, height=height, title=title, alt=alt)
 
 
-def _amount(what: str, start: float, stop: float) -> str:
+def amount(what: str, start: float, stop: float) -> str:
+    """The time of a bar, or by how much it moves the step."""
     return f"{stop:,.3f} ms" if what in "AB" else f"{stop - start:+,.3f} ms".replace("-", "−")
 
 
@@ -69,7 +80,7 @@ def _paint(bars: list[Bar], canvas: Canvas) -> None:
         top = _TOP + at * _ROW + _NAME
         left, right = sorted(plot.at(max(value, low), 0.0)[0] for value in (start, stop))
         canvas.label(4.0, top - 8.0, cut(what, WIDTH - 110.0), bold=what in "AB")
-        canvas.label(WIDTH - 4.0, top - 8.0, _amount(what, start, stop), ha="right", bold=True)
+        canvas.label(WIDTH - 4.0, top - 8.0, amount(what, start, stop), ha="right", bold=True)
         canvas.boxes([(left, top, max(1.0, right - left), _BAR)], fill=colour)
         if at < len(bars) - 1:
             canvas.uprights([(plot.at(max(stop, low), 0.0)[0], top + _BAR, top + _ROW)], colour=FAINT, dash=(2, 2))

@@ -75,17 +75,18 @@ def why(
     from receipts.api.comparison import gather
     from receipts.plugins.why.explanation import METRIC, explain, explanation_as_data
     from receipts.plugins.why.page import explanation_page
-    from receipts.plugins.why.picture import picture
+    from receipts.plugins.why.picture import picture, waterfall
     from receipts.publish.pictures.svg import svg_file
 
     compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
-    explanation = explain(compared, session.known, files=traces, anyway=anyway, span=span)
+    sides = compared.sides.a, compared.sides.b
+    explanation = explain(compared.verdict, sides, session.known, files=traces, anyway=anyway, span=span)
     data = explanation_as_data(explanation)
     rows = data["table"]["lines"] if data["table"] else []
 
     def svg() -> str | None:
-        drawn = picture(explanation)
-        return svg_file(drawn)
+        drawn = waterfall(explanation)
+        return svg_file(picture(drawn)) if drawn is not None else None
 
     shown = partial(explanation_page, explanation)
     return Answer(data, shown, explanation.exit_code, rows=rows, files={"svg": svg})

@@ -34,7 +34,7 @@ def of_comparison(store: Store | None, comparison: Comparison) -> Section | None
     from receipts.plugins.why.explanation import explain
     from receipts.plugins.why.page import explanation_page
 
-    item = explain(comparison, store)
+    item = explain(comparison.verdict, sides, store)
     if item.nothing or not all(item.sides):
         return None
     own = {section.id: section for section in explanation_page(item).sections}

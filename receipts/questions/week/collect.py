@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from receipts.base.errors import NotFound, near
+from receipts.base.plugins import services
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.ceiling import MAX_GROUPS, Ceilings, ceilings
@@ -79,7 +80,8 @@ class WeekData:
     """A whole report. `week` names an ISO week, or the interval where none was asked for.
 
     `last_week` names the newest week with a receipt, where this one has none.
-    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds.
+    `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds. `added` is what
+    plugins gathered for sections of theirs, by the name of the module.
     """
 
     schema_version: str
@@ -101,6 +103,7 @@ class WeekData:
     last_week: str | None
     sections: Gathered
     drawn: Drawn
+    added: Mapping[str, Any]
 
     @property
     def totals(self) -> Totals:
@@ -246,6 +249,11 @@ def collect_with_basis(
             last_week=None if rows else _last_week(reader),
             sections=gathered,
             drawn=drawn(reader, weeks, tightest, end),
+            added={
+                module.__name__: module.gathered(reader, weeks)
+                for module in services("weekly")
+                if hasattr(module, "gathered")
+            },
         )
         return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Callable
@@ -23,7 +24,14 @@ WORKERS = "flags.DATALOADER_WORKERS"
 
 
 def cpu_trace(
-    path: Path, wait: float, *, steps: int = 6, noise: float = 0, gemm: float = 300, marks: bool = True
+    path: Path,
+    wait: float,
+    *,
+    steps: int = 6,
+    noise: float = 0,
+    gemm: float = 300,
+    marks: bool = True,
+    attends: bool = False,
 ) -> Path:
     """A trace of steps of 390 ms and a wait for data, in microseconds; ``noise`` is one launch's own."""
     trace, now = KinetoTrace(deviceProperties=[]), 1_000_000.0
@@ -36,6 +44,8 @@ def cpu_trace(
         trace.op("aten::linear", now + 100, 1000 * gemm)
         trace.op("aten::mm", now + 110, 1000 * gemm - 100)
         trace.op("aten::add_", now + 1000 * gemm + 200, 1000 * (80 + noise))
+        if attends:
+            trace.op("aten::_scaled_dot_product_flash_attention_for_cpu", now + 1000 * (gemm + 85), 2000)
         now += length - 1000 * wait
     return trace.write(path)
 
@@ -214,6 +224,21 @@ def test_the_waterfall_has_at_most_ten_bars_from_a_to_b(shell: Shell, told: Call
     amounts = [text for text in texts if text and text.endswith(" ms")]
     assert len(amounts) <= 10
     assert {"A", "data wait", "not in the traces", "B", "+40.000 ms", "ms a step"} <= set(texts)
+
+
+def test_the_weekly_report_has_the_waterfall_of_an_accepted_comparison(
+    shell: Shell, told: Callable[..., None]
+) -> None:
+    told(attends=True)
+    assert shell("report", "weekly", "--since", "2020-01-01", "--out", "week").code == 0
+    written = (shell.folder / "week" / "report.md").read_text(encoding="utf-8")
+    assert "| data wait | −40.000 ms |" in written
+    page = (shell.folder / "week" / "index.html").read_text(encoding="utf-8")
+    assert page.count('<svg xmlns="http://www.w3.org/2000/svg"') >= 1
+    assert "Where the step's time went" in html.unescape(page)
+    (drawn,) = json.loads((shell.folder / "week" / "report.json").read_bytes())["added"].values()
+    assert len(drawn) == 1
+    assert len(drawn[0]["bars"]) <= 10
 
 
 def test_the_page_of_a_comparison_and_of_a_receipt_show_the_profiles(shell: Shell, told: Callable[..., None]) -> None:
