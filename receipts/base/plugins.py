@@ -94,8 +94,8 @@ def services(name: str) -> Iterator[ModuleType]:
     """The modules that plugins offer under the name of a service.
 
     The kernel asks for ``report`` (a command below ``receipts report``, as ``REPORT``), ``weekly`` (a section of the
-    weekly report: ``section(data)`` gives it, or None; what it needs of the store ``gathered(reader, lanes)`` gives, and
-    ``data.added`` holds, by the name of the module), ``sections`` (of the page of a receipt or a comparison: see
+    weekly report: ``section(data)`` gives it, or None; ``gathered(reader, lanes)`` gives what it needs of the
+    store, and ``data.added`` holds it by the module's name), ``sections`` (of the page of a receipt or comparison: see
     `receipts.api.answer.with_sections`), ``spans`` (`receipts.ingest.spans`) and ``compiler`` (`receipts fit --aot`).
     ``pointer`` has the document that a ``.receipt.toml`` leads to, and its evidence. Plugins ask for ``notices``
     (targets, and what sends to them), ``gauges`` (lines of ``/metrics``) and ``launch`` (one launch under the recorder

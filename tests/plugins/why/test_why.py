@@ -226,9 +226,7 @@ def test_the_waterfall_has_at_most_ten_bars_from_a_to_b(shell: Shell, told: Call
     assert {"A", "data wait", "not in the traces", "B", "+40.000 ms", "ms a step"} <= set(texts)
 
 
-def test_the_weekly_report_has_the_waterfall_of_an_accepted_comparison(
-    shell: Shell, told: Callable[..., None]
-) -> None:
+def test_the_weekly_report_has_the_waterfall_of_an_accepted_comparison(shell: Shell, told: Callable[..., None]) -> None:
     told(attends=True)
     assert shell("report", "weekly", "--since", "2020-01-01", "--out", "week").code == 0
     written = (shell.folder / "week" / "report.md").read_text(encoding="utf-8")
