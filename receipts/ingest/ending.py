@@ -23,7 +23,7 @@ from receipts.base.errors import UsageError
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reader import LineReader, line_readers, readers_in
-from receipts.ingest.reading import AllocationFailure, Reading, first_cause
+from receipts.ingest.reading import BAR, AllocationFailure, Reading, first_cause
 from receipts.ingest.resolve import readings
 from receipts.ingest.scan import scan
 from receipts.ingest.series import StepSeries
@@ -31,6 +31,7 @@ from receipts.ingest.source import Source
 
 SOURCE: Final = "ending"
 _SHOWN: Final = 5
+_BARS_MOVE: Final = 3
 # Sources that print step 1 and then every so many: behind step 1 alone several more may have passed.
 _FIRST_ALONE: Final = ("torchtitan",)
 _SKIPPED: Final = ("place", "is_oom", "fatal")
@@ -131,7 +132,7 @@ def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) 
 
 def _went_on(file: FileEvidence, failure: AllocationFailure, steps: StepSeries | None) -> str | None:
     """Why a failure was not the end: steps follow it in its file, or a later attempt's file has gone on."""
-    if any(reading.trains for reading in file.readings):
+    if _trains(file) or any(reading.source == BAR for reading in file.readings):
         return "steps follow it, the run went on" if _steps_follow(file, failure.place.line) else None
     if steps is not None and failure.step is not None and steps.numbers[-1] > failure.step + 1:
         return f"the run went on to step {steps.numbers[-1]}"
@@ -167,7 +168,7 @@ def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSer
     if places:
         draft.put("measurement.loss.finite", False, places[0], SOURCE)
         return places[0]
-    losses = [value for value in steps.column("loss") if value is not None] if steps is not None else []
+    losses = (steps.beside or steps).known("loss") if steps is not None else []
     if losses and steps is not None and not math.isfinite(losses[-1]):
         return Where(steps.track.file.name)
     return None
@@ -300,10 +301,13 @@ def _traceback(file: FileEvidence, tail: bytes) -> LogEnd | None:
 
 
 def prints_steps(file: FileEvidence, chunks: Iterable[bytes]) -> bool:
-    """Whether a part of a file holds steps of the kinds that the file has."""
-    sources = {reading.source for reading in file.readings if reading.trains}
+    """Whether a part of a file holds steps of the kinds that the file has; where bars alone show them, several more.
+
+    A bar is drawn again when it is closed, and another rank's may be one step ahead.
+    """
+    sources = {reading.source for reading in file.readings if reading.trains} or {BAR}
     kinds = [kind for kind in line_readers() if kind.source in sources]
-    return bool(kinds) and any(reading.trains for reading in scan(chunks, kinds))
+    return any(item.trains or item.counters.get("moved", 0) >= _BARS_MOVE for item in scan(chunks, kinds))
 
 
 # Step and plan in the words of the step lines of Megatron, nanotron, llm.c, modded-nanogpt, Composer; tqdm's bars.

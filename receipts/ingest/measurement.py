@@ -18,7 +18,7 @@ from typing import Final
 from receipts.ingest import vocabulary
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import IntervalMeans, Reason
+from receipts.ingest.reading import BAR, IntervalMeans, Reason
 from receipts.ingest.resolve import readings, stated
 from receipts.ingest.series import StepSeries, paced, series, state_walls
 from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
@@ -56,7 +56,6 @@ _EXACT: Final = 5e-6
 # A log's timer and a recorder's differ by what each of them leaves out of a step.
 _SAME_STEPS: Final = 0.2
 _SLOWER: Final = 1.5  # times the printed step: more than pauses between two lines add to most of them
-BAR: Final = "progress-bar"
 # Sources whose timers are of what they call, and of no whole step of a loop around them.
 _TIMERS: Final = ("deepspeed",)
 
@@ -467,6 +466,7 @@ MAX_LOSSES: Final = 20_000
 
 def state_losses(draft: ReceiptDraft, steps: StepSeries) -> None:
     """State the losses of the steps, thinned where there are very many, and whether all are finite."""
+    steps = steps.beside or steps
     _ends(draft, steps, "loss", "loss")
     losses = steps.columns["loss"]
     finite = array(
@@ -483,6 +483,7 @@ def state_losses(draft: ReceiptDraft, steps: StepSeries) -> None:
 
 def state_norms(draft: ReceiptDraft, steps: StepSeries) -> None:
     """State the first, the last and the largest gradient norm, and whether all are finite."""
+    steps = steps.beside if steps.beside is not None and not steps.known("grad_norm") else steps
     _ends(draft, steps, "grad_norm", "gradient_norm")
     if finite := [value for value in steps.known("grad_norm") if math.isfinite(value)]:
         draft.put("measurement.gradient_norm.largest", max(finite), steps.where, SOURCE)

@@ -36,6 +36,8 @@ LOST = 0.02  # a log of single steps may lose a line
 TRANSFERS = "path.witnessed.host_transfers_per_step"
 # A function that is run uncompiled, where its name is not said.
 UNNAMED_FUNCTION = "torch.compile:recompile_limit"
+# The source of the reading of progress bars.
+BAR = "progress-bar"
 # A cause that ends in a line of the program.
 LINE = re.compile(r":\d+\)?$")
 

@@ -76,7 +76,8 @@ class StepSeries:
     """Steps in order with their figures. ``interval`` is how many steps a record averages over, None
     for one step, 0 where that is not known.
 
-    ``stride`` is the distance of the records. ``outrun`` names the files of earlier attempts.
+    ``stride`` is the distance of the records. ``outrun`` names the files of earlier attempts. ``beside`` are steps of
+    another source that prints losses, where this one prints none.
     """
 
     track: Track
@@ -87,6 +88,7 @@ class StepSeries:
     stride: int = 1
     interval: int | None = None
     outrun: frozenset[str] = frozenset()
+    beside: StepSeries | None = None
 
     @property
     def averaged(self) -> bool:
@@ -132,6 +134,8 @@ def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | N
     for track in tracks:
         if track.reading.source != source:
             _compare(draft, result, track)
+            if result.beside is None and not result.known("loss") and any(track.reading.steps.column("loss")):
+                result.beside = _one(track, track.reading.steps, {})
     return result
 
 

@@ -14,7 +14,10 @@ one that was cut out of its file, and Python's bare ``NaN`` read alike.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from statistics import fmean
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.literals import FIGURE, judged, literal
@@ -40,6 +43,7 @@ _OWN = re.compile(
 # LLaMA-Factory says a record before the Trainer does.
 _ECHO = re.compile(r"callbacks(?:\.py)?:(\d{1,5})[^{}]{0,40}(?:>>|&gt;&gt;)\s*$")
 _ECHOED: Final = "echo"
+_RATES: Final = frozenset({"tokens_per_second", "tokens_per_second_per_chip"})
 # What a record of the Trainer has, or one that LLaMA-Factory says.
 _SIGNS: Final = frozenset({"epoch", "learning_rate", "lr", _ECHOED})
 
@@ -61,6 +65,7 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         self._echo_steps: list[int] = []
         self._early: tuple[dict[str, float], int] | None = None
         self._zeros = 0
+        self._rates: defaultdict[str, list[float]] = defaultdict(list)
         self._places = Places()
         self._steps = StepTable({"trainingloss": "loss"})
         self._block = DictBlock(most=80)
@@ -143,6 +148,8 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         if rows.steps and not echo:
             self.put(rows)
         else:
+            for name in _RATES & rows.figures.keys():
+                self._rates[name] += [rate for rate in rows.figures[name] if 0.0 < rate < inf]
             self._keep(rows.values("loss")[:-1], rows.values("grad_norm")[:-1], rows.lines)
             self._pending, self._echoed = (figures, rows.lines[-1]), echo
         rest = rows.text[rows.text.rfind("}") + 1 :]
@@ -192,6 +199,11 @@ class HfTrainer(RecordReader, table="hf_trainer"):
             steps = [at * every for at in range(1, len(losses) + 1)]
             reading.steps.extend(steps, {"loss": losses, "grad_norm": norms})
             del records.unnumbered[0][:]
+        for name, rates in self._rates.items():
+            if rates and not len(reading.steps):
+                text = f"mean of {len(rates):,} records without a step"
+                reading.state(f"measurement.stated.{name}", float(f"{fmean(rates):.6g}"), text)
+                reading.state("measurement.stated.statistic", "mean", text)
         records.finish()
         if self._bad or self._good or records.bad:
             reading.diverged = self._bad or records.bad

@@ -14,24 +14,33 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from receipts.base.units import SECONDS
+from receipts.ingest.literals import number
 from receipts.ingest.reader import LineReader
-from receipts.ingest.reading import IntervalMeans, Reading
+from receipts.ingest.reading import BAR, IntervalMeans, Reading
 
 TIMER: Final = "progress bar"
 MAX_BARS: Final = 1_000
 MAX_INTERVALS: Final = 100_000
 # Of a clock of whole seconds: an interval of so many is known to two percent.
 _MIN_SECONDS: Final = 50
+# Fewer between the first and the last state of a bar say less than all that elapsed.
+_SURE_SECONDS: Final = 10
 _SMOOTHED: Final = 0.2
 _CLOCK: Final = r"(?:(?P<days>\d{1,3}) days?, )?(?:(?P<hours>\d{1,4}):)?(?P<minutes>\d{1,2}):(?P<seconds>\d\d)"
+_SPELLED: Final = r"(?:(?P<days>\d{1,3})d )?(?:(?P<hours>\d{1,2})h )?(?:(?P<minutes>\d{1,2})m )?(?P<seconds>\d{1,2})s"
 _COUNT: Final = r"(?<![\d.])(?P<count>\d{1,9})/(?P<of>\d{1,9})"
+_RATE: Final = r"(?P<rate>[\d.]{1,12}|\?)\s?(?P<unit>s/(?:it|step|batch|iter)|(?:it|step|batch|iter)/s)\b"
 _BARS: Final = (
-    re.compile(
-        rf"\d{{1,3}}%(?:\|[^|\n]{{0,400}}\|)?\s*{_COUNT}\s*\[{_CLOCK}<[^,\]]{{1,30}},\s*"
-        r"(?P<rate>[\d.]{1,12}|\?)\s?(?P<unit>s/it|it/s|s/step|step/s)\b"
-    ),
+    re.compile(rf"(?:\d{{1,3}}%(?:\|[^|\n]{{0,400}}\|)?\s*)?{_COUNT}\s*\[{_CLOCK}<[^,\]]{{1,30}},\s*{_RATE}"),
+    re.compile(rf"(?<![\d.])(?P<count>\d{{1,9}})it \[{_CLOCK},\s*{_RATE}"),
     re.compile(rf"{_COUNT} {_CLOCK} • \S{{1,20}} (?P<rate>[\d.]{{1,12}})(?P<unit>it/s)"),
     re.compile(rf"{_COUNT} (?:\[[=>.]{{4,80}}\]|[━╸╺ ]{{4,80}}).{{0,80}}?(?P<rate>[\d.]{{1,12}})(?P<unit>[mu]?s/step)"),
+    # Records that say what the bar beside them shows: LLaMA-Factory's trainer_log.jsonl, ms-swift's dictionaries.
+    re.compile(
+        r"current_steps['\"]: (?P<count>\d{1,9}), ['\"]total_steps['\"]: (?P<of>\d{1,9})\b"
+        rf".{{1,900}}?elapsed_time['\"]: ['\"]{_CLOCK}"
+    ),
+    re.compile(rf"global_step/max_steps['\"]: ['\"]{_COUNT}.{{1,900}}?elapsed_time['\"]: ['\"]{_SPELLED}"),
 )
 _TITLE: Final = re.compile(r"([A-Za-z][\w ()/.=-]{0,60}):\s*$")
 _TRAINS: Final = re.compile(r"(?i)\b(?:train|epoch|step|iter|it\b|global|progress|batch)")
@@ -67,9 +76,10 @@ class Bar:
 class ProgressBars(LineReader):
     """Reads the bars of a log, whoever draws them."""
 
-    source: ClassVar[str] = "progress-bar"
+    source: ClassVar[str] = BAR
     anchors: ClassVar[tuple[bytes, ...]] = (
         *(b"s/it", b"it/s", b"s/step - ", b"s/step]", b"s/step,", b"step/s]", b"step/s,"),
+        *(b"s/batch", b"batch/s", b"elapsed_time': ", b'elapsed_time": '),
     )
 
     def __init__(self) -> None:
@@ -92,16 +102,17 @@ class ProgressBars(LineReader):
         bars, reading = self._bars[key], self.reading
         reading.records = sum(len(bar.points) for bar in bars)
         steps, seconds = (sum(values) for values in zip(*(bar.span for bar in bars), strict=True))
-        if not steps and (alone := bars[-1].last)[0] > 1:
-            # One bar alone: what elapsed is that of all its steps, unless the run was resumed.
-            steps, seconds = alone
-            rate = self._rates.get(key, 0.0)
-            if not rate or abs(seconds / steps - rate) > _SMOOTHED * rate:
-                return None
+        reading.counters["moved"] = steps
+        (alone, elapsed), rate = bars[-1].last, self._rates.get(key, 0.0)
+        if seconds < _SURE_SECONDS and alone > 1 and rate and abs(elapsed / alone - rate) <= _SMOOTHED * rate:
+            # What elapsed is that of all its steps, unless the run was resumed: then its rate is another.
+            steps, seconds = alone, elapsed
         # The first step alone compiles.
-        if seconds <= 0 or steps < 2:
+        if seconds <= 0 or not steps or bars[-1].last[0] < 2:
             return None
-        reading.counters["steps"], reading.counters["planned_steps"] = steps, key[1]
+        reading.counters["steps"] = steps
+        if key[1]:
+            reading.counters["planned_steps"] = key[1]
         intervals = [
             (after[0] - before[0], after[1] - before[1])
             for bar in bars
@@ -114,18 +125,18 @@ class ProgressBars(LineReader):
         return reading
 
     def _bar(self, text: str, match: re.Match[str]) -> None:
-        count, of, unit = int(match["count"]), int(match["of"]), match["unit"]
+        parts = match.groupdict()
+        count, of, unit = int(parts["count"]), int(parts.get("of") or 0), parts.get("unit") or ""
         title = _TITLE.search(text, max(0, match.start() - 70), match.start())
         name = re.sub(r"[\d\s]+", " ", title[1]).strip().lower() if title is not None else ""
-        if count > of or _OTHER.search(name) or (name and not _TRAINS.search(name)):
+        if 0 < of < count or _OTHER.search(name) or (name and not _TRAINS.search(name)):
             return
-        parts = match.groupdict()
-        rate = float(match["rate"]) if match["rate"].count(".") < 2 and match["rate"] != "?" else 0.0
-        if unit in ("it/s", "step/s"):
+        rate = number(parts.get("rate") or "") or 0.0
+        if unit.endswith("/s"):
             rate = 1 / rate if rate else 0.0
-        elif unit.endswith("/step"):
-            rate *= SECONDS.get(unit.partition("/")[0], 1.0)
-        if parts.get("minutes") is None:
+        elif unit:
+            rate *= SECONDS[unit.partition("/")[0]]
+        if "seconds" not in parts:
             elapsed = rate * count
         else:
             days, hours, minutes, seconds = (int(parts[name] or 0) for name in ("days", "hours", "minutes", "seconds"))

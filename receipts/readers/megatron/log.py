@@ -177,6 +177,8 @@ class Megatron(RecordReader, table="megatron"):
         before, record = rows.text[max(0, at - _NEAR) : at], rows.text[at:]
         self._deepspeed = self._deepspeed or iteration.DEEPSPEED.search(record) is not None
         self._reinforcement = self._reinforcement or iteration.REINFORCEMENT.search(record) is not None
+        if "hip mem usage" in record:
+            self.reading.see("runtime", "rocm", "backend", rows.lines[0])
         date = iteration.DATE.search(before)
         self._micro_dates |= bool(date and date[2])
         if iteration.DEPTHS.search(record) and iteration.LONG_RATE.search(record):

@@ -84,6 +84,60 @@ def test_bars_of_rich_and_of_keras_are_read() -> None:
     assert keras.seconds == [2.0]
 
 
+def test_bars_without_a_total_and_of_batches_are_read() -> None:
+    for unit, lines in (
+        ("it", "Training: 120it [02:00,  1.01s/it, loss=2.5]\nTraining: 180it [04:00,  1.90s/it]\n"),
+        ("batch", bar(20, 90, 20, rate="1.00s/batch") + bar(80, 90, 140, rate="1.90s/batch")),
+    ):
+        series = means(lines)
+        assert series is not None, unit
+        assert (series.seconds, series.steps) == ([2.0], [60])
+
+
+def test_a_short_excerpt_is_timed_by_all_that_elapsed() -> None:
+    short = means(bar(1317, 9000, 697, rate="1.87it/s") + bar(1321, 9000, 699, rate="1.90it/s"))
+    assert short is not None
+    assert (short.seconds, short.steps) == ([0.529145], [1321])
+    resumed = means(bar(1317, 9000, 7, rate="1.87it/s") + bar(1321, 9000, 9, rate="1.90it/s"))
+    assert resumed is not None
+    assert resumed.seconds == [0.5]
+
+
+def test_records_that_say_what_elapsed_time_their_steps_as_a_bar_does() -> None:
+    factory = "".join(
+        f'{{"current_steps": {at}, "total_steps": 90, "loss": 2.5, "epoch": 0.9, "elapsed_time": "{clock(6 * at)}"}}\n'
+        for at in (10, 20, 30)
+    )
+    swift = "".join(
+        f"{{'loss': 2.5, 'global_step/max_steps': '{at}/90', 'elapsed_time': '1h {at // 10}m {at % 10}s'}}\n"
+        for at in (60, 85)
+    )
+    for text, wanted in ((factory, ([6.0], [20])), (swift, ([5.0], [25]))):
+        series = means(text)
+        assert series is not None
+        assert (series.seconds, series.steps) == wanted
+
+
+def test_a_failure_is_survived_where_bars_alone_go_on(tmp_path: Path) -> None:
+    failed = "WARNING:root:CUDA out of memory. Tried to allocate 1.72 GiB (GPU 0; 10.76 GiB total capacity)\n"
+    before = bar(2, 90, 20)
+    assert at(ingest(tmp_path, before + failed + bar(2, 90, 20) + bar(9, 90, 90)), "run.outcome") == "unknown"
+    assert at(ingest(tmp_path, before + failed + bar(2, 90, 20) + bar(3, 90, 30)), "run.outcome") == "oom"
+
+
+def test_losses_stand_beside_the_timers_of_another_source(tmp_path: Path) -> None:
+    log = "".join(
+        f"[2025-09-15 14:48:{at},446] [INFO] [timer.py:264:stop] epoch=0/micro_step={at}/global_step={at}, "
+        f"RunningAvgSamplesPerSec=10.1, CurrSamplesPerSec=10.2, MemAllocated=5.5GB, MaxMemAllocated=6.5GB\n"
+        f"{{'loss': {at / 8}, 'grad_norm': 0.5, 'learning_rate': 1e-5, 'epoch': 0.1}}\n{bar(at, 90, 3 * at)}"
+        for at in (10, 20)
+    )
+    found = ingest(tmp_path, log)
+    assert at(found, "measurement.loss.steps") == [10, 20]
+    assert at(found, "measurement.loss.values") == [1.25, 2.5]
+    assert at(found, "measurement.gradient_norm.last") == 0.5
+
+
 def test_a_log_that_times_its_steps_keeps_their_times(tmp_path: Path) -> None:
     steps = "".join(f"iter {step}: loss 2.5000, time 900.00ms, mfu 31.25%\n" for step in range(4))
     assert at(ingest(tmp_path, steps + bar(0, 9, 0) + bar(9, 9, 90)), STEP) is None

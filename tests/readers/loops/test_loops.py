@@ -183,11 +183,26 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         " - perf/throughput:2301.5",
         {"grad_norm": 1.5, "step_seconds": 55.5, "tokens_per_second_per_chip": 2301.5, "peak_bytes": 50.25 * GIB},
     ),
+    "mlx_lm": (
+        "Iter 7: Train loss 2.500, Learning Rate 1.000e-05, It/sec 0.500, Tokens/sec 1250.5, Trained Tokens 862,"
+        " Peak mem 5.25 GB",
+        {"loss": 2.5, "step_seconds": 2.0, "tokens_per_second": 1250.5, "peak_bytes": 5.25e9},
+    ),
+    "metric_logger": (
+        "[10:00:00.500000] Epoch: [0]  [   7/1504]  eta: 0:10:00  lr: 0.000005  loss: 2.5000 (2.6000)"
+        "  grad_norm: 1.5000 (1.6000)  time: 4.2500  data: 0.0001  max mem: 51710",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 4.25, "peak_bytes": 51710 * 2**20},
+    ),
+    "trlx": (
+        "[losses/total_loss: 2.50 | losses/policy_loss: 0.50 | losses/value_loss: 2.00]:  9%|▉  | 7/128 [08:40<59:59]",
+        {"loss": 2.5},
+    ),
 }
 # Forms of the same lines that other versions print.
 FORMS: Final = (
     ("torchtune", "Step 7 | loss:2.5 lr:2e-05 gpu_resources:13708965376", {"loss": 2.5}),
     ("litgpt", "iter 28 | step 7: loss 2.5000, iter time: 263.85 ms (optimizer.step)", {"loss": 2.5}),
+    ("slime-perf", "perf 7: {'perf/rollout_time': 24.5, 'perf/total_train_time': 55.5}", {"step_seconds": 55.5}),
     ("verl", "(main_task pid=9) step:7 - actor/lr:0.5 - timing_s/step:55.5", {"step_seconds": 55.5}),
 )
 # Lines of the same programs that are no steps of a training.
@@ -209,6 +224,8 @@ OTHERS: Final = (
     "Progress on:train 1.02kit/8.50kit rate:2.1s/it remaining:4:22:12 elapsed:35:42 postfix:loss=2.5",
     "Progress on:eval 7.00it/64.0it rate:9.1it/s remaining:00:06 elapsed:00:01 postfix:loss=2.5",
     "  1%|          | 7/6000 [06:07<15:02:43,  9.17s/it, loss=2.5]",
+    "Iter 7: Val loss 2.480, Val took 0.732s",
+    "Test:  [   7/1504]  eta: 0:10:00  loss: 2.5000 (2.6000)  time: 4.2500  data: 0.0001  max mem: 51710",
 )
 
 
