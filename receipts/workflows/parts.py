@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 import time
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
     from receipts.store.address import Address
 
 DAYS: Final = 30
+MAX_MISSING: Final = 100  # ranks that are named; a part may say that it is one of a million
 _NAMED: Final = re.compile(rb'\{"launch": ("[^"\\]{1,500}")\}')
 
 
 class Waiting(NamedTuple):
-    """What a server has of a launch: the ranks that came, and the receipt's bytes where they are all or enough."""
+    """What a server has of a launch: the first ranks that are missing, and the receipt where enough are here."""
 
     launch: str
     world: int
+    here: int
     missing: tuple[int, ...]
     receipt: bytes | None
     folder: Path
@@ -78,12 +81,12 @@ def keep(root: Path, raw: bytes, *, partial: bool) -> Waiting:
     _forget(root)
     files = sorted(place.glob("rank*.part.json"))
     here = {int(file.name[4:10]) for file in files}
-    missing = tuple(rank for rank in range(part.world) if rank not in here)
+    missing = tuple(islice((rank for rank in range(part.world) if rank not in here), MAX_MISSING))
     if missing and not partial:
-        return Waiting(part.launch, part.world, missing, None, place)
+        return Waiting(part.launch, part.world, len(files), missing, None, place)
     merged = merge_files([str(file) for file in files]).text().encode()
     check(merged, "the merged parts")
-    return Waiting(part.launch, part.world, missing, merged, place)
+    return Waiting(part.launch, part.world, len(files), missing, merged, place)
 
 
 def launch_named(raw: bytes) -> str | None:
@@ -98,8 +101,11 @@ def _place(root: Path, launch: str) -> Path:
 
 def waiting_words(waiting: Waiting) -> str:
     """What is here, and what is waited for."""
-    here = waiting.world - len(waiting.missing)
-    return f"{here} of {waiting.world} parts are here; {ranks(waiting.missing)} missing" if waiting.missing else "whole"
+    if not waiting.missing:
+        return "whole"
+    others = waiting.world - waiting.here - len(waiting.missing)
+    more = f" and {others} more" if others else ""
+    return f"{waiting.here} of {waiting.world} parts are here; {ranks(waiting.missing)}{more} missing"
 
 
 def done(waiting: Waiting) -> None:

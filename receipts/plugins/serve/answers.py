@@ -111,7 +111,8 @@ async def part_kept(call: Call) -> Reply:
         refuse_other_lane(call, call.body, part=True)
     root = parts.folder_of(call.server.opened.database.address)
     waiting = await to_thread.run_sync(lambda: parts.keep(root, call.body, partial=partial))
-    data = {"launch": waiting.launch, "world": waiting.world, "missing": list(waiting.missing)}
+    names = ("launch", "world", "here", "missing")  # of many missing ranks the first
+    data = {name: getattr(waiting, name) for name in names}
     if waiting.receipt is None:
         return Reply(json_text({**data, "status": parts.waiting_words(waiting)}), status=202)
     reply = await _stored(call, waiting.receipt)

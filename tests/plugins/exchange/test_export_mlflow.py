@@ -73,23 +73,16 @@ def exported(store: Store, place: Path) -> Path:
     return place
 
 
-def test_mlflow_reads_an_exported_run(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    client = mlflow.MlflowClient(exported(store, tmp_path / "runs").as_uri())
-    (experiment,) = (item for item in client.search_experiments() if item.name == "mlperf-closed")
-    (run,) = client.search_runs([experiment.experiment_id])
-    assert (run.info.status, run.data.params["batch.global_batch"]) == ("FINISHED", "8")
-    history = client.get_metric_history(run.info.run_id, "interval_mean_seconds")
-    assert [(point.step, point.value) for point in history] == list(zip(range(6, 73, 6), MEANS, strict=True))
-
-
 def test_a_file_store_has_a_file_for_each_metric_parameter_and_tag(store: Store, tmp_path: Path) -> None:
     place = exported(store, tmp_path / "runs")
     experiments = {yaml.safe_load(path.read_text())["name"]: path.parent for path in place.glob("*/meta.yaml")}
     (run,) = (path.parent for path in experiments["mlperf-closed"].glob("*/meta.yaml"))
     about = yaml.safe_load((run / "meta.yaml").read_text())
     assert (about["run_id"], about["status"], about["artifact_uri"]) == (run.name, 3, str(run / "artifacts"))
+    # What MLflow 3.17.2 writes of a run, beside an empty list of tags.
+    source = {"source_name", "source_type", "source_version", "entry_point_name", "user_id"}
+    place = {"experiment_id", "artifact_uri", "lifecycle_stage", "run_id", "run_name"}
+    assert about.keys() - {"run_uuid", "deleted_time", "tags"} == {*source, *place, "status", "start_time", "end_time"}
     assert {path.name for path in run.iterdir()} == {"meta.yaml", "metrics", "params", "tags", "artifacts"}
     points = (run / "metrics/interval_mean_seconds").read_text().splitlines()
     assert [float(line.split()[1]) for line in points] == MEANS

@@ -87,26 +87,3 @@ def test_without_a_run_nothing_is_shown_and_nothing_fails(tmp_path: Path, capsys
         pass
     assert "shows no verdict" not in capsys.readouterr().err
     assert (tmp_path / "run.json").exists()
-
-
-def test_mlflow_itself_keeps_what_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
-    with mlflow.start_run() as run:
-        shown = show(CASE)
-    kept = mlflow.MlflowClient().get_run(run.info.run_id).data.tags
-    assert {key.removeprefix("receipts."): kept[key] for key in kept if key.startswith("receipts.")} == shown
-    assert [item.path for item in mlflow.MlflowClient().list_artifacts(run.info.run_id, "receipts")] == [
-        "receipts/base.json"
-    ]
-
-
-def test_wandb_itself_keeps_what_is_shown_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wandb = pytest.importorskip("wandb")
-    monkeypatch.setenv("WANDB_MODE", "offline")
-    run = wandb.init(project="x", dir=str(tmp_path))
-    shown = show(CASE)
-    assert run.summary["receipts/id"] == shown["id"]
-    assert run.summary["receipts/status"] == shown["status"]
-    run.finish()

@@ -63,6 +63,11 @@ def test_a_part_is_refused_with_the_reason(
     other = client.post("/v1/parts", content=raw.replace(b'"device"', b'"devic"') + b" ", headers=JSON)
     assert (other.status_code, "rank 0" in other.json()["detail"]) == (409, True)
     assert client.post("/v1/parts", content=b"{}", headers=JSON).status_code == 422
+    # Of many missing ranks the first are named.
+    far = {**json.loads(raw), "launch": "many-hosts", "world": 90_000}
+    many = client.post("/v1/parts", json=far).json()
+    assert (many["world"], many["here"], many["missing"]) == (90_000, 1, [*range(1, 101)])
+    assert many["status"] == "1 of 90000 parts are here; ranks 1-100 and 89899 more missing"
     asking, tokens = guarded
     bearer = {**JSON, "Authorization": f"Bearer {tokens['submit:cpu-torch']}"}
     assert asking.post("/v1/parts", content=raw, headers=bearer).status_code == 202
