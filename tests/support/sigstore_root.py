@@ -33,6 +33,22 @@ def spki(key: Any) -> bytes:
     return content
 
 
+def _entry(statement: bytes, signature: str, verifier: str) -> bytes:
+    """What a log keeps of a signed statement."""
+    digest = {"algorithm": "sha256", "value": sha256(statement).hexdigest()}
+    spec = {"envelopeHash": digest, "payloadHash": digest}
+    spec |= {"signatures": [{"signature": signature, "verifier": verifier}]}
+    return json.dumps({"apiVersion": "0.0.1", "kind": "dsse", "spec": spec}, sort_keys=True).encode()
+
+
+def _token(identity: str, issuer: str, now: int) -> str:
+    """A token that says who a job is; who asks sigstore does not verify it."""
+    claims = {"iss": issuer, "aud": "sigstore", "sub": identity, "iat": now - 5, "nbf": now - 5, "exp": now + 600}
+    claims["job_workflow_ref"] = identity
+    parts = [json.dumps(part).encode() for part in ({"alg": "RS256", "typ": "JWT"}, claims)] + [b"signature"]
+    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+
+
 class Sigstore:
     """Signs statements for whoever asks, and says what is trusted."""
 
@@ -80,14 +96,11 @@ class Sigstore:
         certificate = self._certified(key, identity, issuer)
         message = b"DSSEv1 %d %b %d %b" % (len(PAYLOAD), PAYLOAD.encode(), len(statement), statement)
         signature = key.sign(message, ec.ECDSA(SHA256()))
-        pem = b64(certificate.public_bytes(Encoding.PEM))
-        digest = {"algorithm": "sha256", "value": sha256(statement).hexdigest()}
-        spec = {"envelopeHash": digest, "payloadHash": digest}
-        spec |= {"signatures": [{"signature": b64(signature), "verifier": pem}]}
-        body = json.dumps({"apiVersion": "0.0.1", "kind": "dsse", "spec": spec}, sort_keys=True).encode()
         material = {
             "certificate": {"rawBytes": b64(certificate.public_bytes(Encoding.DER))},
-            "tlogEntries": [self._logged(body)],
+            "tlogEntries": [
+                self._logged(_entry(statement, b64(signature), b64(certificate.public_bytes(Encoding.PEM))))
+            ],
             "timestampVerificationData": None,
         }
         envelope = {"payload": b64(statement), "payloadType": PAYLOAD, "signatures": [{"sig": b64(signature)}]}
@@ -98,6 +111,49 @@ class Sigstore:
                 "dsseEnvelope": envelope,
             }
         )
+
+    def answer(self, path: str, body: dict[str, Any], identity: str, issuer: str) -> dict[str, Any]:
+        """What Fulcio answers to a request for a certificate, Rekor to an entry, GitHub to a job that asks for a token.
+
+        As Fulcio takes it the identity would follow from the token; here the caller says it.
+        """
+        if path.startswith("/token"):
+            return {"value": _token(identity, issuer, int(self.now.timestamp()))}
+        if path.startswith("/api/v2/signingCert"):
+            asked = x509.load_pem_x509_csr(base64.b64decode(body["certificateSigningRequest"]))
+            own = self._certified(asked, identity, issuer)
+            chain = [item.public_bytes(Encoding.PEM).decode() for item in (own, self._root)]
+            return {"signedCertificateEmbeddedSct": {"chain": {"certificates": chain}}}
+        proposed = body["spec"]["proposedContent"]
+        envelope = json.loads(proposed["envelope"])
+        raw = base64.b64decode(envelope["payload"])
+        entry = self._logged(_entry(raw, envelope["signatures"][0]["sig"], proposed["verifiers"][0]))
+        proof, log = entry["inclusionProof"], base64.b64decode(entry["logId"]["keyId"]).hex()
+        inclusion = {"checkpoint": proof["checkpoint"]["envelope"], "hashes": [], "logIndex": 0, "treeSize": 1}
+        inclusion["rootHash"] = base64.b64decode(proof["rootHash"]).hex()
+        promise = entry["inclusionPromise"]["signedEntryTimestamp"]
+        named = {"body": entry["canonicalizedBody"], "integratedTime": int(entry["integratedTime"]), "logID": log}
+        return {
+            "1": {
+                **named,
+                "logIndex": 0,
+                "verification": {"inclusionProof": inclusion, "signedEntryTimestamp": promise},
+            }
+        }
+
+    def config(self, url: str) -> str:
+        """The configuration of a client that asks at an address."""
+        since = (self.now - timedelta(days=2)).isoformat().replace("+00:00", "Z")
+        service = [{"url": url, "majorApiVersion": 1, "validFor": {"start": since}, "operator": "test"}]
+        signing = {"mediaType": "application/vnd.dev.sigstore.signingconfig.v0.2+json", "caUrls": service}
+        signing |= {
+            "rekorTlogUrls": service,
+            "rekorTlogConfig": {"selector": "ANY"},
+            "tsaUrls": [],
+            "oidcUrls": service,
+        }
+        kind = "application/vnd.dev.sigstore.clienttrustconfig.v0.1+json"
+        return json.dumps({"mediaType": kind, "trustedRoot": json.loads(self.trusted()), "signingConfig": signing})
 
     def _certified(self, key: Any, identity: str, issuer: str) -> x509.Certificate:
         """A certificate of ten minutes, with the promise of the log of certificates in it (RFC 6962, 3.2)."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -45,6 +47,48 @@ def test_only_the_identity_that_signed_and_only_what_it_signed_verifies(shell: S
         assert (said.code, "it does not verify" in said.err) == (2, True), said.err
     assert attested(shell, text, root="other.json").code == 2
     assert "--trusted-root: it cannot be read" in attested(shell, text, root="none.json").err
+
+
+def test_a_job_s_identity_signs_and_what_it_signed_verifies(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("sigstore")
+    from sigstore.models import ClientTrustConfig
+
+    from sigstore_root import Sigstore
+
+    own = Sigstore()
+
+    class Services(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            size = int(self.headers.get("Content-Length", "0"))
+            raw = json.dumps(
+                own.answer(self.path, json.loads(self.rfile.read(size) or b"{}"), IDENTITY, ISSUER)
+            ).encode()
+            self.send_response(201 if self.path.startswith("/api/") else 200)
+            self.send_header("Content-Length", str(len(raw)))
+            self.end_headers()
+            self.wfile.write(raw)
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Services) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        config = ClientTrustConfig.from_json(own.config(url))
+        monkeypatch.setattr(ClientTrustConfig, "production", lambda **_: config)
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", f"{url}/token?")
+        monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-job")
+        said = shell("attest", shell.store("one"), "--keyless", "--output", "signed.json")
+        server.shutdown()
+    assert said.code == 0, said.err
+    (shell.folder / "root.json").write_text(own.trusted())
+    text = (shell.folder / "signed.json").read_text(encoding="utf-8")
+    assert attested(shell, text).code == 0
+    assert attested(shell, text, identity=IDENTITY.replace("team", "fork")).code == 2
 
 
 def test_a_call_says_what_it_needs(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
