@@ -6,6 +6,7 @@ In a terminal it is a heat map within the width, its scale in shades and without
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lineage import ran_on
@@ -13,7 +14,7 @@ from receipts.base.text import plain
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
 from receipts.metrics.chips.account import account_json
 from receipts.publish.page import Figure, Page, Section, sections_of
-from receipts.publish.pictures.topology import WORST, ChipLayout, Heat, file_map, layout
+from receipts.publish.pictures.topology import WORST, ChipLayout, Heat, chip_picture, layout
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -27,7 +28,7 @@ _MISSING: Final = "--"
 _CELLS: Final = {"gib": "GiB a chip", "percent": "percent of the chip's limit", "shade": "a shade a chip"}
 
 
-def lines(heat: Heat, *, width: int) -> list[str]:
+def lines(heat: Heat, width: int) -> list[str]:
     """The map and its legend, no line wider than ``width`` columns.
 
     A cell holds GiB with a shade where they fit, else percent of the chip's limit, else the shade.
@@ -235,7 +236,7 @@ def _about(parsed: Parsed) -> str:
 
 
 def _page(heat: Heat, answer: str, sentences: Sequence[str]) -> Page:
-    figure = Figure("chips", (heat.title,), lambda _: file_map(heat), text=lambda width: lines(heat, width=width))
+    figure = Figure("chips", (heat.title,), partial(chip_picture, heat), text=partial(lines, heat))
     shown = Section("map", heat.title, sentences=(heat.about, heat.layout.note), figures=(figure,))
     rest = Section("phases", "", tuple(filter(None, sentences)))
     return Page(heat.title, (answer,), sections=sections_of(shown, rest))

@@ -13,10 +13,11 @@ import pytest
 
 from receipts.base.units import GIB
 from receipts.publish.pictures import forest, topology
+from receipts.publish.pictures.steps import Trace
+from receipts.publish.pictures.steps import steps_picture as drawn_steps
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.pictures.topology import Heat, layout
-from receipts.publish.report import launches, over_sequence, over_weeks
-from receipts.questions.week import series
+from receipts.publish.report import over_sequence
 
 pytestmark = pytest.mark.slow
 
@@ -33,12 +34,6 @@ def sequence_picture(label: str = "dense", name: str = "p1") -> str | None:
     return over_sequence.picture(points, name=name, title=label)
 
 
-def weeks_picture(label: str = "dense", name: str = "p2") -> str | None:
-    changes = (over_weeks.FrontierChange(1, 0, 10_000.0, 0.2), over_weeks.FrontierChange(2, 2, 11_000.0, 0.22))
-    course = over_weeks.FrontierCourse(label, changes, ((0, 10_000.0), (1, 9_500.0), (2, 11_000.0)))
-    return over_weeks.picture([course], ["2026-W52", "2026-W53", "2027-W01"], name=name, title=label)
-
-
 def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
     shares = {chip: (12 + chip % 7) / 20 for chip in range(chips)}
     values = {chip: 20.0 * GIB * share for chip, share in shares.items()}
@@ -46,7 +41,7 @@ def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: i
     leaders = frozenset(chip for chip, share in shares.items() if share == max(shares.values()))
     place = layout(range(chips), count=chips, hosts=hosts)
     one = Heat(place, values, f"{label}, GiB", "", limits=limits, leaders=leaders, thin=frozenset({0}))
-    return topology.picture([one], name=name, title=label)
+    return topology.chip_picture(one, name)
 
 
 def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
@@ -57,21 +52,14 @@ def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
     return forest.picture(found, name=name, title=label)
 
 
-def launch(side: str, middle: float, steady: bool = True) -> series.LaunchSteps:
-    spread = tuple(middle * (0.9 + share / 5) for share in series.SHARES)
-    return series.LaunchSteps("A" if side == "A" else "B", spread, 290, 300, steady, None)
-
-
 def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
-    return launches.picture(
-        [launch("A", 0.020), launch("B", 0.018), launch("B", 0.0181, False)], name=name, title=label
-    )
+    traces = [Trace(f"{side}: {label}", [0.02, 0.021, 0.019, 0.5], [0, 1, 2]) for side in "AB"]
+    return drawn_steps(traces, name=name, title=label)
 
 
 Draws = Callable[..., str | None]
 ALL: dict[str, Draws] = {
     "sequence": sequence_picture,
-    "weeks": weeks_picture,
     "maps": memory,
     "forest": effects,
     "steps": steps_picture,
@@ -95,7 +83,7 @@ def test_the_same_values_give_the_same_bytes(draw: Draws) -> None:
 
 
 def test_another_process_draws_the_same_bytes() -> None:
-    code = "import test_pictures as t; print(t.memory() + t.weeks_picture() + t.sequence_picture(), end='')"
+    code = "import test_pictures as t; print(t.memory() + t.sequence_picture(), end='')"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
         capture_output=True,
@@ -103,7 +91,7 @@ def test_another_process_draws_the_same_bytes() -> None:
         check=True,
         env={"PYTHONHASHSEED": "7"},
     )
-    assert done.stdout == made(memory) + made(weeks_picture) + made(sequence_picture)
+    assert done.stdout == made(memory) + made(sequence_picture)
 
 
 @every
@@ -127,7 +115,7 @@ def test_a_hostile_label_is_text_and_short(draw: Draws) -> None:
     tags = {item.tag.removeprefix(SVG) for item in ElementTree.fromstring(svg).iter()}
     assert tags <= {"svg", "title", "desc", "defs", "g", "path", "text", "use"}
     assert not re.search(r"[\u202a-\u202e\u2066-\u2069\x00-\x08]", svg)
-    assert all(len(text) < 120 for text in texts(svg))
+    assert all(len(text) < 160 for text in texts(svg))
     assert len(svg) < 60_000
 
 
@@ -170,10 +158,12 @@ def test_series_differ_without_colour() -> None:
     ("draw", "units"),
     [
         (sequence_picture, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
-        (weeks_picture, {"week of the run, ISO, UTC", "2026-W52", "2027-W01"}),
         (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
         (effects, {"change of B against A, %; the band is no change that matters", "+10.00 % (+8.00 to +12.00)"}),
-        (steps_picture, {"step time, ms", "steps kept", "A 1", "B 2"}),
+        (
+            steps_picture,
+            {"step time, ms (axis from 19)", "step", "A: pair", "2 slower steps at the edge, up to 500 ms"},
+        ),
     ],
 )
 def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
@@ -181,7 +171,7 @@ def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
 
 
 def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
-    assert any("(axis from 9,500)" in text or "(axis from 9,000)" in text for text in texts(made(weeks_picture)))
+    assert any("(axis from 19)" in text for text in texts(made(steps_picture)))
     assert "0" in texts(made(sequence_picture))
 
 
@@ -219,10 +209,7 @@ def test_nothing_to_draw_is_no_picture() -> None:
     assert over_sequence.picture([], name="p", title="t") is None
     assert over_sequence.picture([point], name="p", title="t") is None
     assert over_sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
-    assert over_weeks.picture([], [], name="p", title="t") is None
-    one = over_weeks.FrontierCourse("a", (over_weeks.FrontierChange(1, 0, 1.0, None),))
-    assert over_weeks.picture([one], ["2026-W01", "2026-W02"], name="p", title="t") is None
-    assert launches.picture([launch("A", 1.0)], name="p", title="t") is None
+    assert drawn_steps([Trace("A", [1.0], [])], name="p", title="t") is None
 
 
 def test_every_chip_has_a_cell_where_the_topology_has_it() -> None:
@@ -237,8 +224,7 @@ def test_hundreds_of_chips_are_no_taller_than_a_page() -> None:
     assert float(ElementTree.fromstring(many).attrib["height"]) < 400
 
 
-def test_a_lone_chip_or_a_lone_effect_is_no_picture() -> None:
-    assert memory("one", "p", 1) is None
+def test_a_lone_effect_is_no_picture() -> None:
     assert forest.picture([forest.ForestRow("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
 
 
@@ -250,23 +236,7 @@ def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None
     assert places[0] > places[1]
 
 
-def test_steps_without_a_steady_segment_are_marked() -> None:
-    assert [text for text in texts(made(steps_picture)) if "of 300" in text] == [
-        "290 of 300",
-        "290 of 300",
-        "290 of 300 ?",
-    ]
-
-
-@pytest.mark.parametrize(("seconds", "unit"), [(2.5, "s"), (0.25, "ms"), (2.5e-5, "µs"), (2.5e-9, "µs")])
-def test_step_times_have_a_unit_of_their_size(seconds: float, unit: str) -> None:
-    svg = launches.picture([launch("A", seconds), launch("B", seconds)], name="p", title="t")
-    assert svg is not None
-    assert f"step time, {unit}" in texts(svg)
-
-
 def test_equal_numbers_are_no_error() -> None:
-    flat = [replace(launch(side, 1.0), quantiles=(1.0,) * len(series.SHARES)) for side in "AB"]
-    assert launches.picture(flat, name="p", title="t") is not None
+    assert drawn_steps([Trace("A", [1.0] * 9, range(9))], name="p", title="t") is not None
     same = [over_sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
     assert over_sequence.picture(same, name="p", title="t") is not None

@@ -312,13 +312,13 @@ def test_many_lanes_have_a_sentence_each_and_say_how_many_more_there_are(store: 
     week.put(store, [*week.side("a", -9, 2.9, old), *week.side("b", -8, 2.9, {**week.LOCAL, **old})])
     week.put(store, [*week.local_gain(), *week.at_target(2.31)])
     data = week.report(store)
-    (lane,), (drawn,) = data.lanes, data.drawn.lanes.values()
+    (lane,), (drawn,) = data.lanes, data.courses.values()
     assert len(said(data, "new best")) == 2
     names = [f"lane-{index}" for index in range(4)]
     many = replace(
         data,
         lanes=tuple(replace(lane, name=name) for name in names),
-        drawn=replace(data.drawn, lanes=dict.fromkeys(names, drawn)),
+        courses=dict.fromkeys(names, drawn),
     )
     told = said(many, "new best")
     assert [line.partition(":")[0] for line in told] == [name for name in names for _ in range(2)]

@@ -1,8 +1,7 @@
-"""What the pictures of a report are drawn from: the course of a frontier, repeated launches, step times, chips."""
+"""What the pictures of a report are drawn from: the course of each lane's frontier, and repeated launches."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +15,7 @@ import rule_cases as cases
 from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
-from receipts.publish.report import launches, over_sequence, over_weeks
+from receipts.publish.report import over_lanes, over_sequence
 from receipts.questions.week import series
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
@@ -70,9 +69,9 @@ def before(weeks: float, hour: float = 9) -> datetime:
     return datetime(2026, 3, 4, tzinfo=UTC) - timedelta(weeks=weeks) + timedelta(hours=hour)
 
 
-def course(data: WeekData) -> series.ShapeCourse:
-    (lane,) = data.drawn.lanes.values()
-    (found,) = lane.courses
+def course(data: WeekData) -> series.LaneCourse:
+    (found,) = data.courses.values()
+    assert found is not None
     return found
 
 
@@ -84,8 +83,7 @@ def test_a_configuration_takes_the_frontier_only_where_it_beats_all_before(store
     found = course(data)
     assert [item.week for item in found.taken] == ["2026-W06", "2026-W08"]
     assert [item.rate for item in found.taken] == sorted(item.rate for item in found.taken)
-    assert [name for name, _ in found.best] == ["2026-W06", "2026-W07", "2026-W08", "2026-W10"]
-    assert not any(item.before for item in found.taken)
+    assert len(found.marks) == 12
 
 
 def test_the_last_that_took_it_is_the_frontier_of_the_table(store: Store) -> None:
@@ -99,7 +97,7 @@ def test_one_launch_takes_nothing_however_fast_and_a_second_far_from_it_neither(
     fast = {"numerics__learning_rate": 9.0}
     data = fill_each(store, repeated(before(2), 1.0), [launch(before(1), 0.5, **fast), launch(before(0), 0.8, **fast)])
     assert [item.week for item in course(data).taken] == ["2026-W08"]
-    assert [name for name, _ in course(data).best] == ["2026-W08", "2026-W09", "2026-W10"]
+    assert len(course(data).marks) == 5
 
 
 def test_what_is_not_valid_takes_nothing(store: Store) -> None:
@@ -124,7 +122,9 @@ def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Stor
     data = fill_each(store, repeated(before(2), 1.0), repeated(before(1), 0.5), repeated(before(0), 0.9))
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
     reader = Stricter(store, cases.rulebook(), END)
-    (found,) = series.courses(reader, "cpu-torch", data.lanes[0].frontier, END)
+    (lane,) = data.lanes
+    found = series.lane_course(reader, lane.name, lane.leaders, lane.ranked, END)
+    assert found is not None
     assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 
@@ -132,8 +132,8 @@ def test_what_led_before_the_weeks_shown_still_has_to_be_beaten(store: Store) ->
     old = series.MAX_WEEKS + 4
     data = fill_each(store, repeated(before(old), 0.8), repeated(before(2), 0.9), repeated(before(0), 0.7))
     found = course(data)
-    assert [item.before for item in found.taken] == [True, False]
-    assert [name for name, _ in found.best] == ["2026-W08", "2026-W10"]
+    assert len(found.taken) == 2
+    assert len(found.marks) == 6
 
 
 def test_what_ran_after_the_report_is_not_looked_at(store: Store) -> None:
@@ -144,16 +144,13 @@ def test_what_ran_after_the_report_is_not_looked_at(store: Store) -> None:
 def test_shapes_are_never_folded(store: Store) -> None:
     long = {"batch__sequence_length": 512, "measurement__tokens_per_step": 8192}
     data = fill_each(store, repeated(before(1), 1.0), repeated(before(0), 0.9, **long))
-    (lane,) = data.drawn.lanes.values()
-    assert {item.name.rpartition(" · ")[2]: len(item.taken) for item in lane.courses} == {
-        "256 tokens": 1,
-        "512 tokens": 1,
-    }
+    assert [item.week for item in course(data).taken] == ["2026-W10"]
+    assert len(course(data).marks) == 3
 
 
 def test_another_launch_of_what_leads_takes_nothing_and_moves_the_mean(store: Store) -> None:
     lead = repeated(before(2), 1.0)
-    again = launch(before(0), 0.99, numerics__learning_rate=1.0)
+    again = launch(before(0), 0.999, numerics__learning_rate=1.0)
     data = fill_each(store, lead, [again])
     assert [item.week for item in course(data).taken] == ["2026-W08"]
     (held,) = data.lanes[0].frontier
@@ -168,65 +165,27 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> WeekData:
     return collect(store, cases.rulebook(), Week.parse(week.WEEK), moment(week.AS_OF))
 
 
-def test_launches_of_a_comparison_stay_apart(data: WeekData) -> None:
-    (found, *_) = data.drawn.lanes["cpu-torch"].compared
-    assert [item.side for item in found.launches] == ["A"] * 3 + ["B"] * 3
-    assert found.measure == "step time"
-    for item in found.launches:
-        assert list(item.quantiles) == sorted(item.quantiles)
-        assert item.steady
-        assert item.kept <= item.steps
-
-
-def test_steps_that_take_in_other_tokens_are_drawn_by_the_token(data: WeekData) -> None:
-    (found, *_) = data.drawn.lanes["cpu-torch"].compared
-    halves = tuple(
-        replace(item, tokens=(item.tokens or 0) // (2 if item.side == "B" else 1)) for item in found.launches
-    )
-    other = replace(found, launches=halves)
-    assert other.measure == "time of 1,000 tokens"
-    first = halves[0]
-    assert first.per(other.per).median == pytest.approx(first.per(None).median * 1000 / (first.tokens or 0))
-    unknown = replace(found, launches=(*halves[1:], replace(first, tokens=None)))
-    assert unknown.measure == "step time"
-
-
-def test_chips_are_those_of_the_tightest_phase(data: WeekData) -> None:
-    assert [item.receipt for item in data.drawn.chips] == [item.receipt for item in data.headroom[: series.MAX_CHIPS]]
-    for item, listed in zip(data.drawn.chips, data.headroom, strict=False):
-        assert item.phase == listed.phase
-        assert max(one.peak or 0 for one in item.chips) == listed.highest_peak_bytes
-
-
 def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
     data = fill_each(store, *(repeated(before(number), 1.0 - (9 - number) / 50) for number in range(9, -1, -1)))
-    (lane,) = data.drawn.lanes.values()
-    figure = over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week)
+    figure = over_lanes.figure("frontier", [course(data)])
     assert figure is not None
     assert figure.table is not None
-    known = {item.receipt.anchor for item in data.receipts}
-    links = [part.anchor for part in figure.caption if isinstance(part, Link)]
-    assert links == [item.receipt.anchor for item in lane.courses[0].taken]
-    assert set(links) <= known
-    assert len(figure.table.rows) == len(lane.courses[0].taken) == 10
-    svg = figure.draw("weeks")
-    assert svg is not None
-    assert all(re.search(f">{number}( [^<]*)?</text>", svg) for number in range(1, 11))
+    links = [part.anchor for row in figure.table.rows for part in row.cells[-1] if isinstance(part, Link)]
+    assert links == [item.receipt.anchor for item in course(data).taken]
+    assert set(links) <= {item.receipt.anchor for item in data.receipts}
+    assert len(links) == 10
 
 
 def test_each_week_is_led_by_what_leads_when_it_is_over(store: Store) -> None:
     days = [before(2), before(1), before(1, 33), before(1, 57), before(0)]
     data = fill_each(store, *(repeated(at, 1.0 - index / 20) for index, at in enumerate(days)))
-    (lane,) = data.drawn.lanes.values()
-    taken = lane.courses[0].taken
+    taken = course(data).taken
     assert [item.week for item in taken] == ["2026-W08", "2026-W09", "2026-W10"]
     assert [item.rate for item in taken] == pytest.approx([4096, 4096 / 0.85, 4096 / 0.8], rel=0.001)
 
 
 def test_what_one_row_tells_is_no_picture(store: Store) -> None:
     data = fill(store, [launch(before(0), 1.0)])
-    (lane,) = data.drawn.lanes.values()
-    assert over_weeks.figure("weeks", "cpu-torch", lane.courses, lane.week) is None
     (week_lane,) = data.lanes
     reached = data.sections.ceilings[week_lane.name]
     assert over_sequence.figure("sequence", week_lane, reached) is None
@@ -235,8 +194,7 @@ def test_what_one_row_tells_is_no_picture(store: Store) -> None:
 def test_nothing_is_no_figure(data: WeekData) -> None:
     lane = replace(data.lanes[0], frontier=(), stated=())
     assert over_sequence.figure("a", lane, data.sections.ceilings[lane.name]) is None
-    assert over_weeks.figure("a", "cpu-torch", (), "2026-W10") is None
-    assert launches.step_figures("a", ()) == launches.chip_figures("a", ()) == ()
+    assert over_lanes.figure("a", ()) is None
 
 
 def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -> None:
@@ -263,10 +221,10 @@ def page_of(tmp_path: Path, *words: str) -> str:
     return (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
-def test_the_page_of_a_comparison_has_its_step_times(tmp_path: Path) -> None:
+def test_the_page_of_a_comparison_has_its_effects(tmp_path: Path) -> None:
     page = page_of(tmp_path, "label=small decoder", "label=small decoder, 4 threads")
     assert page.count("<svg") == 1
-    assert ">B 3</text>" in page
+    assert "change of B against A, %" in page
 
 
 def test_a_refused_comparison_draws_nothing_that_would_be_believed(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from receipts import metrics
@@ -30,16 +29,8 @@ def comparison(call: Call) -> View:
     metric = given.get("metric") or metrics.DEFAULT
     answer = call.store.compare(sides[0], sides[1], metric=metric)
     shown = in_words(answer.page())
-    effects = [
-        forest.ForestRow(item.metric, item.ratio, low, high, item.effect.delta, answer.status == "accepted")
-        for item in answer.verdict.results
-        if item.ratio and (low := item.effect.low) and (high := item.effect.high)
-    ]
-    sections = list(shown.sections)
-    if effects and answer.status != "rejected":
-        hollow = "" if answer.status == "accepted" else ". Hollow: not settled"
-        caption = (f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}",)
-        figure = Figure("effects", caption, partial(_drawn, effects))
+    figure, sections = forest.of_comparison(answer.verdict), list(shown.sections)
+    if figure is not None:
         sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
     launches = sorted(
         ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
@@ -91,10 +82,6 @@ def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:
     table = table_of("", "compare with | what changed | verdict | #launches", rows, empty=empty)
     sections = (Section("near", "One setting away", tables=(table,)),)
     return View(Page("Compare", ("Choose the other run",), sections=sections), "compare", values)
-
-
-def _drawn(effects: Sequence[forest.ForestRow], name: str) -> str | None:
-    return forest.picture(effects, name=name, title="Effects", fewest=1)
 
 
 def _several(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from receipts.publish.pictures.svg import FAINT, LINE, MARKS, SMALL, Canvas, SeriesStyle, cut, extent
+from receipts.publish.pictures.svg import FAINT, LINE, MARKS, SMALL, Canvas, cut, extent
 
 WIDTH: Final = 420.0  # of a picture: what a phone holds nearly as it is, and a page twice
 LEFT: Final = 56.0
@@ -20,23 +20,15 @@ _LINE: Final = 16.0
 MAX_SERIES: Final = len(MARKS)  # series that a reader can tell apart
 
 
-def mark_of(index: int) -> SeriesStyle:
-    """The mark of the series at this place; no picture has more than `MOST`."""
-    return MARKS[index % MAX_SERIES]
-
-
 def legend_height(names: Sequence[str]) -> float:
     """What the legend takes."""
     return _LINE * len(names) + 6.0 if names else 0.0
 
 
-def draw_legend(canvas: Canvas, names: Sequence[str], top: float, *, dashes: bool = False) -> None:
-    """A line for each series: its mark, on its dash where ``dashes``, and its name as far as it fits."""
-    for index, name in enumerate(names):
+def draw_legend(canvas: Canvas, names: Sequence[str], top: float) -> None:
+    """A line for each series: its mark, and its name as far as it fits."""
+    for index, (name, mark) in enumerate(zip(names, MARKS, strict=False)):
         y = top + 10.0 + index * _LINE
-        mark = mark_of(index)
-        if dashes:
-            canvas.line([(4.0, y), (32.0, y)], colour=mark.light, dash=mark.dash)
         canvas.marks([(18.0, y)], mark, size=7.0)
         canvas.label(40.0, y, cut(name, WIDTH - 44.0, SMALL), size=SMALL)
 
@@ -99,11 +91,9 @@ def nice(low: float, high: float, most: int) -> list[float]:
     return [round(index * step, digits) for index in range(first, last + 1)]
 
 
-def upward(values: Sequence[float], *, cut: bool = False) -> list[float]:
-    """Ticks that cover positive values, from 0; with ``cut`` from near the least, where that is not far below."""
-    low, high = min(values), max(values)
-    near = cut and low > high / 2
-    return [value for value in nice(low - (high - low) / 4 if near else 0.0, high, 4) if value >= 0.0]
+def upward(values: Sequence[float]) -> list[float]:
+    """Ticks that cover positive values, from 0."""
+    return [value for value in nice(0.0, max(values), 4) if value >= 0.0]
 
 
 def tick_label(value: float) -> str:

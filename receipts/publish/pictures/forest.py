@@ -1,6 +1,6 @@
 """Effects with their intervals, a row each, against the band of ±δ within which a difference does not matter.
 
-The report draws one of each lane's comparisons.
+A comparison has one of its metrics, the report one of each lane's comparisons.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from receipts import metrics
 from receipts.base.text import plain
 from receipts.base.units import signed
 from receipts.publish.page import Figure
-from receipts.publish.pictures import forest, svg
+from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
 from receipts.publish.pictures.svg import FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
 
 if TYPE_CHECKING:
+    from receipts.judging.verdict import Comparison
     from receipts.questions.week.data import JudgedPair
 
 
@@ -105,21 +106,36 @@ NAME = 60
 def figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | None:
     """The picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
     shown = [effect for item in compared if (effect := _effect(item)) is not None]
-    if len(shown) < forest.MIN_EFFECTS:
+    if len(shown) < MIN_EFFECTS:
         return None
     title = f"{plain(lane)}: effects with their 95 % intervals"
 
-    hollow = " Hollow: not settled." if any(not item.settled for item in shown[: forest.MAX_EFFECTS]) else ""
-    left = len(shown) - forest.MAX_EFFECTS
+    hollow = " Hollow: not settled." if any(not item.settled for item in shown[:MAX_EFFECTS]) else ""
+    left = len(shown) - MAX_EFFECTS
     more = f" {left} more are in the table." if left > 0 else ""
     caption = f"{title}, B against A. A change within the gray band is none that matters.{hollow}{more}"
-    return Figure(anchor, (caption,), lambda name: forest.picture(shown, name=name, title=title))
+    return Figure(anchor, (caption,), lambda name: picture(shown, name=name, title=title))
 
 
-def _effect(item: JudgedPair) -> forest.ForestRow | None:
+def of_comparison(verdict: Comparison) -> Figure | None:
+    """The effects of one comparison; None where it has none, or is rejected: a picture would be believed."""
+    settled = verdict.status == "accepted"
+    effects = [
+        ForestRow(item.metric, item.ratio, low, high, item.effect.delta, settled)
+        for item in verdict.results
+        if item.ratio and (low := item.effect.low) and (high := item.effect.high)
+    ]
+    if not effects or verdict.status == "rejected":
+        return None
+    hollow = "" if settled else ". Hollow: not settled"
+    caption = f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}"
+    return Figure("effects", (caption,), lambda name: picture(effects, name=name, title="Effects", fewest=1))
+
+
+def _effect(item: JudgedPair) -> ForestRow | None:
     if item.ratio is None or item.low is None or item.high is None or item.delta is None:
         return None
     change = ", ".join(f"{one.path.rpartition('.')[2]} {one.a} → {one.b}" for one in item.moved[:2])
     name = f"{change or item.b[0].name}, {metrics.get(item.metric).title}"
     settled = item.status == "accepted"
-    return forest.ForestRow(plain(name, NAME), item.ratio, item.low, item.high, item.delta, settled)
+    return ForestRow(plain(name, NAME), item.ratio, item.low, item.high, item.delta, settled)

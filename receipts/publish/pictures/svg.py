@@ -271,10 +271,8 @@ def inline_svg(paint: Callable[[Canvas], None], *, name: str, width: float, heig
 
 
 def svg_file(svg: str | None) -> str | None:
-    """The text of an SVG file; None where nothing is drawn."""
-    return f"{standalone_svg(svg)}\n" if svg is not None else None
-
-
-def standalone_svg(svg: str) -> str:
-    """The same as a file of its own: with a font, and on paper."""
-    return svg.replace("<svg ", '<svg font-family="DejaVu Sans, Verdana, sans-serif" style="background: #ffffff" ', 1)
+    """The text of an SVG file, with a font, and on paper; None where nothing is drawn."""
+    if svg is None:
+        return None
+    style = 'font-family="DejaVu Sans, Verdana, sans-serif" style="background: #ffffff"'
+    return f"{svg.replace('<svg ', f'<svg {style} ', 1)}\n"

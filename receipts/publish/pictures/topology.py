@@ -188,9 +188,9 @@ class Heat:
         return f"{value / GIB:{sign}.{digits}f}"
 
 
-MIN_CHIPS: Final = 2  # a lone chip is a number
 _LINE: Final = 14.0
-_HEAD: Final = 24.0  # a title, and half a line below the head
+_HEAD: Final = 52.0  # a title, what the map is of, and how its chips stand
+_BETWEEN: Final = 6.0  # planes
 _GAP: Final = 14.0
 _EDGE: Final = 4.0
 _NAMES: Final = 52.0  # names of rows
@@ -202,27 +202,16 @@ _PALE, _DARK = 0.08, 0.5  # how full a cell's color is: words on it stay readabl
 _USED, _RELIEF, _BAD = MARKS[1].light, MARKS[0].light, MARKS[7].light
 
 
-def file_map(heat: Heat) -> str:
-    """The SVG element of one launch, or of a change, for a file: with a legend and the sentences of ``says``."""
-    return _svg([heat], name="chips", title=heat.title, width=2 * WIDTH, beside=_sentences(heat))
-
-
-def picture(maps: Sequence[Heat], *, name: str, title: str) -> str | None:
-    """The SVG element, or None where no launch has two chips with a value."""
-    kept = [item for item in maps if len(item.values) >= MIN_CHIPS]
-    return _svg(kept, name=name, title=title, width=WIDTH) if kept else None
-
-
-def _svg(maps: Sequence[Heat], *, name: str, title: str, width: float, beside: Sequence[str] = ()) -> str:
+def chip_picture(heat: Heat, name: str) -> str:
+    """The SVG element of one launch, or of a change, with a legend and its notes."""
+    beside, width = _sentences(heat), 2 * WIDTH
     texts = [part for text in beside for part in textwrap.wrap(text, int(width / 6))]
-    height = sum(_height(item) + _GAP for item in maps) + _LINE * len(texts)
-    alt = "; ".join((*map(_alt_of, maps), *beside))
-    return svg.inline_svg(partial(_paint, maps, texts), name=name, width=width, height=height, title=title, alt=alt)
-
-
-def _alt_of(item: Heat) -> str:
-    values = ", ".join(f"chip {chip} {item.text(chip)}" for chip in item.layout.places if chip in item.values)
-    return f"{item.title}: {values}"
+    planes = heat.layout.planes * (heat.layout.rows * _row(heat) + _BETWEEN)
+    height = _HEAD + planes + _GAP + _LINE * len(texts)
+    values = ", ".join(f"chip {chip} {heat.text(chip)}" for chip in heat.layout.places if chip in heat.values)
+    alt = "; ".join((f"{heat.title}: {values}", *beside))
+    paint = partial(_paint, heat, texts)
+    return svg.inline_svg(paint, name=name, width=width, height=height, title=heat.title, alt=alt)
 
 
 def _sentences(heat: Heat) -> tuple[str, ...]:
@@ -241,26 +230,16 @@ def _row(item: Heat) -> float:
     return min(_TALLEST, max(_FLAT, _MAX_HEIGHT / (item.layout.rows * item.layout.planes)))
 
 
-def _head(item: Heat) -> float:
-    """Pixels of a title, what the map is of, and how its chips stand."""
-    return _HEAD + _LINE * (2 if item.about else 1)
-
-
-def _height(item: Heat) -> float:
-    return _head(item) + item.layout.planes * (item.layout.rows * _row(item) + 6.0)
-
-
-def _paint(maps: Sequence[Heat], texts: Sequence[str], canvas: Canvas) -> None:
-    top, room = 0.0, canvas.width - 2 * _EDGE
-    for item in maps:
-        canvas.label(_EDGE, top + 10.0, cut(item.title, room), bold=True)
-        for at, text in enumerate(filter(None, (item.about, item.layout.note))):
-            canvas.label(_EDGE, top + 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
-        for plane in range(item.layout.planes):
-            _plane(canvas, item, plane, top + _head(item) + plane * (item.layout.rows * _row(item) + 6.0))
-        top += _height(item) + _GAP
+def _paint(item: Heat, texts: Sequence[str], canvas: Canvas) -> None:
+    room, tall = canvas.width - 2 * _EDGE, item.layout.rows * _row(item) + _BETWEEN
+    canvas.label(_EDGE, 10.0, cut(item.title, room), bold=True)
+    for at, text in enumerate((item.about, item.layout.note)):
+        canvas.label(_EDGE, 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
+    for plane in range(item.layout.planes):
+        _plane(canvas, item, plane, _HEAD + plane * tall)
+    below = _HEAD + item.layout.planes * tall + _GAP
     for at, text in enumerate(texts):
-        canvas.label(_EDGE, top + at * _LINE, text, size=SMALL)
+        canvas.label(_EDGE, below + at * _LINE, text, size=SMALL)
 
 
 def _plane(canvas: Canvas, item: Heat, plane: int, top: float) -> None:

@@ -1,4 +1,4 @@
-"""The pages of one comparison and of one claim as documents, with both sides, step times and receipts."""
+"""The pages of one comparison and of one claim as documents, with both sides, effects and receipts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from receipts.base.text import plain
 from receipts.publish import comparison
 from receipts.publish.claim import headline
 from receipts.publish.page import Code, Page, Section
-from receipts.publish.report import appendix, launches
+from receipts.publish.pictures import forest
+from receipts.publish.report import appendix
 from receipts.publish.report.page import links
 from receipts.publish.report.template import page as written
 from receipts.publish.text import NOTE
@@ -44,7 +45,8 @@ def pair_page(data: PairData, rule_set: RuleSet, folders: Sequence[Path] = ()) -
 def body(data: PairData, rule_set: RuleSet) -> tuple[list[Section], dict[str, Any]]:
     """The sections of a comparison that code makes, and what the template of the others takes."""
     shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
-    figures = launches.step_figures("steps", (data.timed,) if data.timed is not None else ())
+    figure = forest.of_comparison(data.comparison)
+    figures = (figure,) if figure is not None else ()
     given = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
     return given, {"shown": given, "pair": data}
 

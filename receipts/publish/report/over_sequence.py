@@ -14,7 +14,7 @@ from receipts.base.text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import chart, svg
 from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, WIDTH, Panel, Scale, below, frame, upward
-from receipts.publish.pictures.svg import Canvas
+from receipts.publish.pictures.svg import MARKS, Canvas
 from receipts.publish.report.page import link
 from receipts.publish.text import number
 
@@ -117,8 +117,7 @@ def _values(item: SequencePoint, kind: str) -> list[float]:
 
 
 def _series(canvas: Canvas, panel: Panel, points: Sequence[SequencePoint], names: Sequence[str], kind: str) -> None:
-    for index, name in enumerate(names):
-        mark = chart.mark_of(index)
+    for index, (name, mark) in enumerate(zip(names, MARKS, strict=False)):
         aside = (index - (len(names) - 1) / 2) * min(_APART, 40.0 / len(names))
         drawn = [(item, value) for item in points if item.series == name and (value := item.read(kind)) is not None]
         places = {id(item): panel.at(item.length, value) for item, value in drawn}

@@ -21,7 +21,7 @@ from receipts.publish.html import environment
 from receipts.publish.markdown import markdown
 from receipts.publish.page import Figure, Page, Section
 from receipts.publish.pictures import forest
-from receipts.publish.report import appendix, launches, over_lanes, over_sequence, over_weeks, regressions
+from receipts.publish.report import appendix, over_lanes, over_sequence, regressions
 from receipts.publish.report.page import place
 from receipts.publish.report.template import fault
 from receipts.publish.report.template import page as written
@@ -56,26 +56,15 @@ def _values(data: WeekData, rules: RuleSet) -> dict[str, Any]:
 
 def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
     """The pictures of each section, by its anchor: the frontier of all lanes first, then each lane's own."""
-    leading = [course for of in data.drawn.lanes.values() if (course := of.frontier) is not None]
-    summary = over_lanes.figure("frontier-lanes", leading)
-    drawn = {"memory": launches.chip_figures("memory-chips", data.drawn.chips), "summary": _known(summary)}
+    summary = over_lanes.figure("frontier-lanes", [course for course in data.courses.values() if course is not None])
+    drawn = {"summary": summary}
     for lane in data.lanes:
-        of = data.drawn.lanes[lane.name]
-        weeks = over_weeks.figure(place(lane.name, "weeks"), lane.name, of.courses, of.week)
-        sequence = over_sequence.figure(place(lane.name, "sequence"), lane, data.sections.ceilings[lane.name])
-        drawn[place(lane.name, "frontier")] = _known(sequence, weeks)
-        plot = forest.figure(place(lane.name, "effects"), lane.name, (*lane.accepted, *lane.inconclusive))
-        plotted = "accepted" if lane.accepted else "inconclusive"
-        every = list(zip(launches.step_figures(place(lane.name, "steps"), of.compared), of.compared, strict=True))
-        for part, shown in (("accepted", lane.accepted), ("inconclusive", lane.inconclusive)):
-            ends = {(item.a[0].id, item.b[0].id) for item in shown}
-            steps = (figure for figure, item in every if (item.a.id, item.b.id) in ends)
-            drawn[place(lane.name, part)] = _known(plot if part == plotted else None, *steps)
-    return drawn
-
-
-def _known(*figures: Figure | None) -> tuple[Figure, ...]:
-    return tuple(item for item in figures if item is not None)
+        reached = data.sections.ceilings[lane.name]
+        drawn[place(lane.name, "frontier")] = over_sequence.figure(place(lane.name, "sequence"), lane, reached)
+        judged = (*lane.accepted, *lane.inconclusive)
+        effects = forest.figure(place(lane.name, "effects"), lane.name, judged)
+        drawn[place(lane.name, "accepted" if lane.accepted else "inconclusive")] = effects
+    return {anchor: (figure,) for anchor, figure in drawn.items() if figure is not None}
 
 
 UNBROKEN: Final = 10_000  # columns: whoever reads a message has a width of their own

@@ -1,8 +1,8 @@
-"""From a store to the values of a report: its lanes, its other sections, what is drawn, and what all is from."""
+"""From a store to the values of a report: its lanes, their courses, its other sections, and what all is from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,16 +32,7 @@ from receipts.questions.week.memory import headroom
 from receipts.questions.week.pairs import Pairs, ended, pairs, refusals, waiting
 from receipts.questions.week.reader import FAILED, Item, ReportReader, order
 from receipts.questions.week.ref import Cut, refs_in
-from receipts.questions.week.series import (
-    Chips,
-    ComparedSteps,
-    LaneCourse,
-    ShapeCourse,
-    chips,
-    compared,
-    courses,
-    lane_course,
-)
+from receipts.questions.week.series import LaneCourse, lane_course
 from receipts.questions.week.survival import Retests, Survival, survival
 
 if TYPE_CHECKING:
@@ -81,7 +72,8 @@ class WeekData:
 
     `last_week` names the newest week with a receipt, where this one has none.
     `judged` receipts were judged anew for it; of the others the stored verdict under these rules holds. `added` is what
-    plugins gathered for sections of theirs, by the name of the module.
+    plugins gathered for sections of theirs, by the name of the module; `courses` are those of the
+    lanes, None for one that nothing leads.
     """
 
     schema_version: str
@@ -102,8 +94,8 @@ class WeekData:
     judged: int
     last_week: str | None
     sections: Gathered
-    drawn: Drawn
     added: Mapping[str, Any]
+    courses: Mapping[str, LaneCourse | None]
 
     @property
     def totals(self) -> Totals:
@@ -158,40 +150,6 @@ def gather(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class LanePictures:
-    """What is drawn of one lane beside its tables, up to a week (``2026-W47``)."""
-
-    week: str
-    frontier: LaneCourse | None
-    courses: tuple[ShapeCourse, ...]
-    compared: tuple[ComparedSteps, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What is drawn of a report: by lane, and the chips of its tightest launches."""
-
-    lanes: Mapping[str, LanePictures]
-    chips: tuple[Chips, ...]
-
-
-def drawn(reader: ReportReader, lanes: Sequence[LaneWeek], headroom: Iterable[Headroom], end: datetime) -> Drawn:
-    """Gather it for an interval that ends at a moment, the latter left out."""
-    return Drawn(
-        lanes={
-            lane.name: LanePictures(
-                week=str(Week.of(end - timedelta(microseconds=1))),
-                frontier=lane_course(reader, lane.name, lane.leaders, lane.ranked, end),
-                courses=courses(reader, lane.name, lane.frontier, end),
-                compared=compared(reader, (*lane.accepted, *lane.inconclusive)),
-            )
-            for lane in lanes
-        },
-        chips=chips(reader, headroom),
-    )
-
-
 SCHEMA = "1.0"
 MAX_RESULTS = 24
 MAX_PAIRS = 12
@@ -226,7 +184,6 @@ def collect_with_basis(
         paired = pairs(links, {one.now.item.entry.id for held in best.by_lane.values() for one in held if one.moved})
         names = sorted({*(row.lane for row in rows), *best.by_lane, *best.undecided, *best.left_out})
         weeks = tuple(_lane(_LaneSources(reader, rows, items, best, links, paired), name) for name in names)
-        tightest = headroom(reader, items, MAX_CHIPS)
         end = min(as_of + timedelta(microseconds=1), week.until)
         gathered = gather(reader, (week.since, end), lanes, weeks, items)
         data = WeekData(
@@ -243,17 +200,17 @@ def collect_with_basis(
             compared=paired.compared,
             adjusted=paired.adjusted,
             lanes=weeks,
-            headroom=tightest,
+            headroom=headroom(reader, items, MAX_CHIPS),
             receipts=(),
             judged=0,
             last_week=None if rows else _last_week(reader),
             sections=gathered,
-            drawn=drawn(reader, weeks, tightest, end),
             added={
                 module.__name__: module.gathered(reader, weeks)
                 for module in services("weekly")
                 if hasattr(module, "gathered")
             },
+            courses={one.name: lane_course(reader, one.name, one.leaders, one.ranked, end) for one in weeks},
         )
         return _with_receipts(data, reader), Basis(tuple(_looked(reader)), paired.by_lane)
 

@@ -20,11 +20,9 @@ from receipts.metrics.registry import Taint
 from receipts.questions.answers import AnsweredQuestion, answers, topology
 from receipts.questions.claims.judgment import judge
 from receipts.questions.claims.wording import footnote
-from receipts.questions.week import series
 from receipts.questions.week.data import Described
 from receipts.questions.week.events import DecisionRow, decided_of
 from receipts.questions.week.ref import Ref, ref_of
-from receipts.questions.week.series import ComparedSteps
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -122,7 +120,6 @@ class PairData:
     decisions: tuple[DecisionRow, ...]
     claims: tuple[str, ...]
     receipts: tuple[Described, ...]
-    timed: ComparedSteps | None
 
 
 def pair(
@@ -156,21 +153,11 @@ def pair(
         decisions=tuple(known),
         claims=tuple(claims),
         receipts=tuple({item.receipt.id: item for item in described}.values()),
-        timed=None if verdict.status == "rejected" else _timed(left, right, verdict, rulebook),
     )
 
 
 def _judged_alone(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> ReceiptVerdict:
     return judge_receipt(parsed, rulebook.lanes.of(parsed.receipt.run.lane), rulebook.rules, facts)
-
-
-def _timed(
-    left: Sequence[Parsed], right: Sequence[Parsed], verdict: Comparison, rulebook: Rulebook
-) -> ComparedSteps | None:
-    known = {item.id: item for item in (*left, *right)}
-    moved = [member.path for item in verdict.difference.changed for member in item.members]
-    a, b = ([ref_of(item) for item in side] for side in (left, right))
-    return series.steps_of(a, b, moved, lambda ref: rulebook.launch(known[ref.id]))
 
 
 def _side(
