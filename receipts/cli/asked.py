@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, wraps
 from pathlib import Path
@@ -23,15 +23,13 @@ from receipts.base.errors import (
     every,
 )
 from receipts.cli import output
+from receipts.cli.completion import completing
 from receipts.cli.session import Session, from_stdin, is_file, several
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from receipts.api.answer import Answer
 
 MAX_LINES = 16 * 1024 * 1024  # bytes of a file of lines
-MAX_COMPLETIONS = 200
 ALSO = "also_"  # before the name of the option that adds to an argument
 
 
@@ -69,7 +67,7 @@ def _params(question: Question[..., Any], without: Collection[str] = ()) -> list
                     required=needed,
                     nargs=words,
                     metavar=how.metavar,
-                    shell_complete=completing(item.name, how),
+                    shell_complete=_completing(item.name, how),
                 )
             )
     params += [_option(name, how, None) for name, how in spelled.items()]
@@ -154,43 +152,14 @@ def _option(name: str, how: Param, default: Any, *, required: bool = False) -> c
         metavar=how.metavar,
         help=how.help or None,
         required=required,
-        shell_complete=completing(name, how),
+        shell_complete=_completing(name, how),
     )
 
 
-def completing(name: str, how: Param) -> Callable[..., Any] | None:
-    """What completes a word of a parameter: ids and labels, metrics, rules or lanes; None leaves it to the shell."""
-
-    def complete(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
-        from click.shell_completion import CompletionItem
-
-        try:
-            words = list(_completions(ctx.ensure_object(Session), name, how))
-        except Exception:  # a shell shows no error while somebody types
-            return []
-        items = [CompletionItem(word, help=text) for word, text in words if word.startswith(begun)][:MAX_COMPLETIONS]
-        return items or [CompletionItem(begun, type="file")] if how.kind.document else items
-
-    named = how.kind.document in ("receipt",) or name in ("metric", "code", "lane", "lanes")
-    return complete if named or (name == "name" and how.help == "A lane's name") else None
-
-
-def _completions(session: Session, name: str, how: Param) -> Iterator[tuple[str, str]]:
-    if how.kind.document:
-        from receipts.store import Filters
-
-        for item in session.store.find(Filters(limit=MAX_COMPLETIONS)):
-            yield item.id[:12], item.label or ""
-            if item.label:
-                yield item.label, item.id[:12]
-    elif name == "metric":
-        from receipts import metrics
-
-        yield from ((item.name, item.title) for item in metrics.METRICS.values())
-    elif name == "code":
-        yield from ((item.code, item.name) for item in session.rulebook.rules.rules)
-    else:
-        yield from ((item, "") for item in session.rulebook.lanes.names())
+def _completing(name: str, how: Param) -> Callable[..., Any] | None:
+    document = how.kind.document
+    lane = name == "name" and how.help == "A lane's name"
+    return completing("lane" if lane else document or name, files=bool(document))
 
 
 def answered(question: Question[..., Any], session: Session, raw: dict[str, Any]) -> int:

@@ -163,6 +163,7 @@ def backup(session: Session, file: Path, force: bool) -> Answer:
     from receipts.store.evidence import files_beside, kept_files
     from receipts.workflows.collect import copy_all
 
+    session.progress.tick()
     target = file.expanduser().absolute()
     copy = backup(address(session.store_url), target, force=force)
     copy_all(kept_files(address(session.store_url)), files_beside(target))

@@ -16,6 +16,7 @@ from receipts.base.files import write_folder
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.asked import taking
+from receipts.cli.completion import completing
 from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
 
     if form is not None and session.as_json:
         raise UsageError("--first-screen and --json both print; leave one out")
+    session.progress.tick()
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
     data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, tuple(dict.fromkeys(lanes)))
@@ -120,7 +122,7 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
 
 
 @verb("lane", of=command)
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=completing("lane"))
 @_interval("the last in which the lane ran")
 @_out("report/lane")
 def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answer:
@@ -134,6 +136,7 @@ def lane(session: Session, /, name: str, out: Path, **when: str | None) -> Answe
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import Week, asked, moment
 
+    session.progress.tick()
     at = moment(when.pop("as_of"))
     wanted = asked(**when, as_of=at)
     data, basis = collect_with_basis(session.store, session.rulebook, wanted, at, (name,))
@@ -163,6 +166,7 @@ def compare_(session: Session, given: dict[str, Any], out: Path) -> Answer:
     from receipts.publish.report.render import files
     from receipts.questions.week.documents import pair
 
+    session.progress.tick()
     stored = not documents([*given["a"], *given["b"], *given["witnesses"]])
     compared = compare(session, **given)
     left, right, facts = compared.sides.a, compared.sides.b, compared.sides.facts
@@ -193,6 +197,7 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
     from receipts.questions.week.documents import claim
     from receipts.questions.week.interval import moment
 
+    session.progress.tick()
     data = claim(session.store, claim_id, session.rulebook, moment(as_of))
     written = files(
         claim_page(data, session.rulebook.rules, session.config.reports), data, "claim", session.config.reports

@@ -21,6 +21,7 @@ from receipts.api.question import texts
 from receipts.api.session import Session as Asking
 from receipts.base.errors import NoStore, NotFound, UsageError
 from receipts.cli import output
+from receipts.cli.completion import completing
 
 if TYPE_CHECKING:
     from receipts.base.environment import Config
@@ -304,6 +305,8 @@ def verb(
             return answer if isinstance(answer, int) else print_answer(session, answer)
 
         command = (of or click).command(name, cls=kind, **texts(function))(call)
+        for param in command.params:
+            param._custom_shell_complete = param._custom_shell_complete or completing(param.name or "")
         if json:
             command.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON."))
         return command
