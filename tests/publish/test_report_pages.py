@@ -343,9 +343,9 @@ def test_numbers_are_printed_for_people() -> None:
     assert [span(0.9, 1.1), span(None, None)] == ["\u221210.00 to +10.00", "~"]
 
 
-@given(st.text(min_size=1, max_size=40), st.sampled_from([Link, Code, Mark]))
+@given(st.text(min_size=1, max_size=40).filter(lambda text: text != "~"), st.sampled_from([Link, Code, Mark]))
 def test_markdown_reads_a_value_as_it_is(text: str, kind: type[Link | Code | Mark]) -> None:
-    shown = plain(text, CELL)
+    shown = plain(text, CELL)  # a column of tildes is left out: it says that there is nothing
     part = kind("open", text) if kind is Mark else kind(text, "r-1") if kind is Link else kind(text)
     template = environment().from_string(
         "## t [](#t)\n- {{ a }}\n- x {{ b }}\n\n*c*\n{{ columns('A | B') }}\n| {{ a }} | {{ b }}\n"
