@@ -1,8 +1,8 @@
 """Which process of which launch this is: rank, world, host, the launch's identity, and the journal's first frame.
 
-All ranks share the launch's identity. The place among them is read from what launchers leave in the environment and,
-where JAX is imported, from its own record of its processes; no backend is started to find out. The first frame of the
-journal holds both, with the time when the run started and what its caller named.
+All ranks share the launch's identity. The place among them is read from what launchers leave in the environment, from
+the process group of torch, or from JAX's own record of its processes; no backend is started to find out. The first
+frame of the journal holds both, with the time when the run started and what its caller named.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from receipts.emit import places, secrets
 from receipts.emit.clock import elapsed, perf_counter_ns, time_ns
 from receipts.emit.journal import FORMAT
+from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 
 MAX_WORLD = places.MAX_WORLD
+TORCH = "torch.distributed"
+# Launches that this process has agreed upon with the others of its group.
+_asked_group = 0
 
 
 class ProcessRank:
@@ -41,10 +45,15 @@ class ProcessRank:
 
 
 def process_rank(environment: Mapping[str, str] | None = None) -> ProcessRank:
-    """The place of this process among all: by its launcher's variables, else by JAX's record, else alone."""
+    """The place of this process among all: by torch's group, its launcher's variables, or JAX's record, else alone."""
     variables = os.environ if environment is None else environment
     host = _host()
-    if (ranked := places.rank_of(variables)) is not None:
+    ranked = places.rank_of(variables)
+    group = torch_processes() if environment is None else None
+    if group is not None and group[1] > (ranked[2] if ranked is not None else 1):
+        # A script that spawns its ranks: a launcher's variables, where there are any, are those of the script.
+        return ProcessRank(*group, places.count(variables, "LOCAL_RANK") or 0, TORCH, host)
+    if ranked is not None:
         launcher, rank, world, local, _ = ranked
         return ProcessRank(rank, world, local, launcher, host)
     jax = jax_processes()
@@ -54,6 +63,30 @@ def process_rank(environment: Mapping[str, str] | None = None) -> ProcessRank:
     if numbered is not None:
         return ProcessRank(numbered[1], numbered[2], 0, numbered[0], host)
     return ProcessRank(host=host)
+
+
+def torch_processes() -> tuple[int, int] | None:
+    """Rank and number of torch's processes, where the job has made its process group; None where it has not."""
+    begun = imported.part("torch.distributed", "is_initialized")
+    if begun is None or not begun():
+        return None
+    group = sys.modules["torch.distributed"]
+    return group.get_rank(), group.get_world_size()
+
+
+def _agreed_in_group() -> str:
+    """One launch for all ranks of torch's process group, by its store: the first rank to ask chooses; no rank waits.
+
+    Ranks that `torch.multiprocessing.spawn` or Lightning started have no variable that tells them their launch.
+    """
+    global _asked_group
+    try:
+        store = imported.part("torch.distributed.distributed_c10d", "_get_default_store")()
+        chosen = store.compare_set(f"receipts/launch/{_asked_group}", "", new_uuid())
+    except Exception:  # private, and each store raises of its own kind
+        return ""
+    _asked_group += 1
+    return chosen.decode() if isinstance(chosen, bytes) else str(chosen)
 
 
 def jax_processes() -> tuple[int, int] | None:
@@ -181,8 +214,9 @@ RUN_KINDS = ("training", "microbench", "profile", "serving")
 def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
     """The frame; an option that is not valid is reported by ``fault`` and left out."""
     given = about["launch"]
-    launch = str(given)[:500] if given else launch_of(place=where)
-    if not given and not ranks_agree_on_launch(os.environ, where):
+    agreed = _agreed_in_group() if where.launcher == TORCH and not os.environ.get("RECEIPTS_LAUNCH") else ""
+    launch = str(given)[:500] if given else agreed or launch_of(place=where)
+    if not given and not agreed and not ranks_agree_on_launch(os.environ, where):
         fault(
             "ranks cannot agree on a launch by themselves: set RECEIPTS_LAUNCH to one UUID for all of them, "
             "as the templates do (receipts template)"
