@@ -30,6 +30,9 @@ PATIENCE = 10.0
 prepared = False
 # Heads, those of keys, and their width, as the latest trace of torch shows attention; of keys None where it is by hand.
 attention: set[tuple[int, int | None, int | None]] = set()
+# Nanoseconds of matrix multiplications in that trace, by the type of what is multiplied.
+matmuls: dict[str, int] = {}
+GEMMS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm")
 
 
 def note_prepared(now: bool) -> None:
@@ -121,9 +124,15 @@ class TorchTrace:
     def write(self, cut: int | None) -> list[str]:
         """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
         with suppress(Exception):  # private names of this torch
-            ran = set(_attention(self._profile.profiler.kineto_results.events()))
+            events = self._profile.profiler.kineto_results.events()
+            ran = set(_attention(events))
             attention.clear()
             attention.update({item for item in ran if item[2] is not None} or ran)
+            matmuls.clear()
+            for event in events:
+                if event.name() in GEMMS:
+                    kind = event.dtypes()[0]
+                    matmuls[kind] = matmuls.get(kind, 0) + event.duration_ns()
         self._profile.export_chrome_trace(self.file)
         if cut is not None:
             import gzip

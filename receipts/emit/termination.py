@@ -80,11 +80,13 @@ def call_at_exit(method: Callable[[], None]) -> None:
 def _weak(method: Callable[[], None]) -> Callable[[], None]:
     import weakref
 
-    own = weakref.WeakMethod(method)
+    # Not `WeakMethod`: one whose object goes while the interpreter ends prints an error of its own.
+    bound: Any = method
+    own, function = weakref.ref(bound.__self__), bound.__func__
 
     def call() -> None:
         if (living := own()) is not None:
-            living()
+            function(living)
 
     return call
 

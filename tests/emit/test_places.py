@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,3 +153,37 @@ def test_steps_of_slurm_itself_are_no_steps() -> None:
         "attempt": "0",
         "queue": "tpus",
     }
+
+
+class Store:
+    """As much of a process group's store as ranks agree by."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, str] = {}
+
+    def compare_set(self, key: str, expected: str, value: str) -> bytes:
+        if self.held.get(key, "") == expected:
+            self.held[key] = value
+        return self.held[key].encode()
+
+
+def test_ranks_that_a_script_spawned_are_those_of_its_process_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = types.ModuleType("torch.distributed")
+    vars(group).update(is_initialized=lambda: True, get_rank=lambda: 3, get_world_size=lambda: 4)
+    inner, store = types.ModuleType("torch.distributed.distributed_c10d"), Store()
+    vars(inner)["_get_default_store"] = lambda: store
+    for module in (group, inner):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    for name in ("RANK", "RECEIPTS_LAUNCH"):
+        monkeypatch.delenv(name, raising=False)
+    place = identity.process_rank()
+    assert (place.rank, place.world, place.launcher) == (3, 4, identity.TORCH)
+    about: Any = dict.fromkeys(("launch", "label", "context", "site", "witness_for", "resumed_from", "lane"))
+    about |= {"kind": "training", "tags": [], "warmup": None, "start_step": None}
+    faults: list[str] = []
+    launches = []
+    for count in (0, 0, 1):  # two ranks, and a second launch of one of them
+        monkeypatch.setattr(identity, "_asked_group", count)
+        launches.append(identity.first_frame(about, place, faults.append)["launch"])
+    assert launches[0] == launches[1] != launches[2]
+    assert not faults

@@ -17,6 +17,7 @@ import pytest
 from probe_stage import lab
 from receipts.emit.sight.inputs import batch_of
 from receipts.emit.sight.reads import Kept, StepLoss, StepNorm
+from receipts.emit.sight.stages import Pipeline
 from receipts.emit.sight.steps import PATIENCE, Anchor
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -58,15 +59,6 @@ def test_an_optimizer_that_never_steps_is_waited_for_no_longer_than_patience() -
 
 def test_a_run_that_ends_while_it_is_undecided_has_its_steps() -> None:
     assert ends("aaa", "ax") == [0, 1, 2]
-
-
-def test_an_optimizer_that_is_rarer_than_the_anchor_is_counted() -> None:
-    anchor = Anchor(lambda now, told: None)
-    often, rare = Optimizer(), Optimizer()
-    for number in range(6):
-        anchor.stepped(often, number, None)
-    anchor.stepped(rare, 6, None)
-    assert anchor.rarer() == 1
 
 
 class Tensor:
@@ -225,3 +217,40 @@ def test_the_private_names_of_torch_are_there(tmp_path: Path) -> None:
     )
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "OptimizedModule", "True", "True"], "sight.hooks and sight.inputs"
+
+
+def test_stages_of_a_pipeline_are_one_model_once_every_rank_has_told_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = {
+        "seen": {"hidden": 64},
+        "inferred": {"attention_kinds": "2 full"},
+        "letters": ["[*-]"] * 2,
+        "parameters": 5,
+    }
+    held = {"receipts/stage/L/0": json.dumps({**stage, "seen": {"hidden": 64, "vocabulary": 128}})}
+
+    class Store:
+        def check(self, keys: list[str]) -> bool:
+            return set(keys) <= held.keys()
+
+        def get(self, key: str) -> bytes:
+            return held[key].encode()
+
+    class Stage:
+        stage_index, num_stages, group_size = 0, 2, 2
+
+        def submod(self) -> None: ...
+
+    pipeline = Pipeline([Stage()], [])
+    pipeline._key = "receipts/stage/L"
+    monkeypatch.setattr(pipeline, "_store", Store)
+    pipeline.join()
+    assert pipeline.whole == {}
+    held["receipts/stage/L/1"] = json.dumps({**stage, "seen": {"hidden": 64, "vocabulary": 0}})
+    pipeline.join()
+    assert {name: pipeline.whole[name] for name in ("depth", "pattern", "parameters_total", "vocabulary")} == {
+        "depth": 4,
+        "pattern": "[*-]",
+        "parameters_total": 10,
+        "vocabulary": 128,
+    }
+    assert pipeline.whole["attention_kinds"] == "4 full"

@@ -38,9 +38,10 @@ class Geometry:
         for name, item in model.named_parameters(remove_duplicate=False):
             self._names.setdefault(id(item), []).append(root.canonical(name))
         self.blocks = stack(model)
+        self.letters = [_letter(block) for block in self.blocks]
         self._tables(any(reader.ids for reader in watch.readers) or not any(reader.rows for reader in watch.readers))
-        if all(letters := [_letter(block) for block in self.blocks]) and letters:
-            self._stack(letters)
+        if all(self.letters) and self.letters:
+            self._stack(self.letters)
 
     def __repr__(self) -> str:
         return f"Geometry({self.seen})"
@@ -78,10 +79,9 @@ class Geometry:
 
     def _stack(self, letters: list[str]) -> None:
         blocks = self.blocks
-        self.seen["depth"] = len(blocks)
-        self.inferred["pattern"] = letters[0] if len(set(letters)) == 1 else "".join(letters)
-        self.inferred["alphabet"] = "nemo"
-        self.inferred["family"] = _family(letters)
+        stacks = stacked(letters)
+        self.seen["depth"] = stacks.pop("depth")
+        self.inferred |= stacks
         block = blocks[-1]
         if "hidden" not in self.seen and (wide := _normalized(block)):
             self.seen["hidden"] = wide
@@ -141,6 +141,12 @@ class Geometry:
             sliding = attending if window and getattr(config, "use_sliding_window", True) else 0
         parts = [f"{attending - sliding} full"] * (sliding < attending) + [f"{sliding} sliding"] * (sliding > 0)
         return " + ".join(parts)
+
+
+def stacked(letters: list[str]) -> dict[str, Any]:
+    """What blocks of these letters make."""
+    pattern = letters[0] if len(set(letters)) == 1 else "".join(letters)
+    return {"depth": len(letters), "pattern": pattern, "alphabet": "nemo", "family": _family(letters)}
 
 
 def stack(model: Any) -> list[Any]:

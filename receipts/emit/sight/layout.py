@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from receipts.emit.sight.stages import Pipeline
+
 # Names that people give the axes of a device mesh, by the degree that they are.
 DEGREES = {
     "tensor": ("tp", "tensor", "model", "mp", "tensor_parallel"),
@@ -51,8 +53,8 @@ def world_of(stated: int) -> int:
     return int(imported.part("torch.distributed", "get_world_size")())
 
 
-def layout(chain: list[Any], parameters: list[Any], world: int) -> Layout:
-    """The layout of a model by its wrappers and its parameters."""
+def layout(chain: list[Any], parameters: list[Any], world: int, pipeline: Pipeline | None = None) -> Layout:
+    """The layout of a model by its wrappers, its parameters, and the pipeline that it is a stage of."""
     plan = Layout(world)
     _meshes(plan, parameters)
     names = [{kind.__name__ for kind in type(module).__mro__} for module in chain]
@@ -69,6 +71,9 @@ def layout(chain: list[Any], parameters: list[Any], world: int) -> Layout:
             plan.data = int(module.dp_world_size)
     if plan.data is None and plan.mesh:
         plan.data = plan.degrees.get("shard", 1) * plan.degrees.get("replicate", 1)
+    if pipeline is not None:
+        plan.degrees["pipeline"] = pipeline.size
+        plan.data = plan.data or world // pipeline.size
     plan.degrees = {name: size for name, size in plan.degrees.items() if size}
     return plan
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from receipts.emit import profiling
 from receipts.emit.probes import dynamo, imported
 from receipts.emit.sight import geometry, layout, root
 
@@ -30,10 +31,9 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     if not watch.roots:
         stated.note("no module was found whose parameters an optimizer updates: the model is not described")
         return
-    chain = root.chain(watch.model)
     inner = root.innermost(watch.model)
     every = [item for _, item in inner.named_parameters()]
-    plan = layout.layout(chain, every, layout.world_of(stated.world))
+    plan = watch.layout(layout.world_of(stated.world))
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
     framework = "fsdp2" if plan.strategy == "fsdp2" else "torch"
     lazy = imported.any_of(("torch_xla",))  # whose own probe says who computes, and how it is compiled
@@ -43,16 +43,20 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     sharded = plan.strategy == "fsdp1" or (plan.world > 1 and not plan.whole)
     seen: dict[str, Any] = {}
     fits: dict[str, Any] = {}
-    if (digests := root.digests(inner)) is not None and not sharded:
-        seen["model.architecture"], seen["model.modules"] = digests
-        seen["model.parameters_total"] = sum(item.numel() for item in every)
     kind = geometry.Geometry(watch, inner)
-    # A rank of a pipeline has one stage of the model, and knows the others from nowhere.
-    if plan.whole or not imported.any_of(("torch.distributed.pipelining.stage",)):
+    if watch.pipeline is not None:
+        watch.pipeline.tell(watch, watch.rec._run.record.head["launch"])
+        watch.pipeline.join()
+        fits |= {f"model.{name}": value for name, value in watch.pipeline.whole.items()}
+        fits |= {f"parallelism.{name}": value for name, value in watch.pipeline.leaves.items()}
+    else:
+        if (digests := root.digests(inner)) is not None and not sharded:
+            seen["model.architecture"], seen["model.modules"] = digests
+            seen["model.parameters_total"] = sum(item.numel() for item in every)
         seen |= {f"model.{name}": value for name, value in kind.seen.items()}
         fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
     (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
-    seen |= _numerics(watch, inner, every, kind)
+    seen |= _numerics(watch, inner, every, kind, stated.get("numerics.fp8_recipe") is not None)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
     if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
@@ -77,9 +81,10 @@ def _fill(inferred: ProbeOutput, path: str, value: Any) -> None:
 
 
 FROZEN = 0.01  # of the weights
+MIN_TYPE_SHARE = 0.1  # of the time of matmuls, as `receipts.ingest.device_profile` takes it
 
 
-def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry) -> Mapping[str, Any]:
+def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry, scaled: bool) -> Mapping[str, Any]:
     stored = Counter[str]()
     for item in every:
         if item.is_floating_point():
@@ -88,7 +93,7 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
-        "numerics.compute_dtype": _compute(watch, stored),
+        "numerics.compute_dtype": _compute(watch, stored, scaled),
         "numerics.recompute": _recompute(watch, inner, kind),
         "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or _trained(every),
     }
@@ -120,8 +125,15 @@ def _low_rank(inner: Any) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _compute(watch: Watch, stored: Counter[str]) -> str | None:
-    """The type of the matmuls: of their outputs where modules could be looked at, else by autocast around the model."""
+def _compute(watch: Watch, stored: Counter[str], scaled: bool) -> str | None:
+    """The type of the matmuls: as the trace shows them, of outputs of modules, or else by autocast around the model.
+
+    ``scaled`` says that Transformer Engine quantises them, whose kernels are no matmuls of torch.
+    """
+    if scaled:
+        return "fp8"
+    if ran := _types_that_ran():
+        return ran
     types = watch.look.types if watch.look is not None else {}
     if types:
         most = max(types, key=lambda name: types[name])
@@ -134,6 +146,20 @@ def _compute(watch: Watch, stored: Counter[str]) -> str | None:
     if len(casts) == 1 and (cast := casts.pop()) is not None:
         return TYPES.get(cast, cast)
     return next(iter(stored)) if len(stored) == 1 and watch.readers and not casts else None
+
+
+def _types_that_ran() -> str | None:
+    """The type that took most of the trace's matmuls, and with it a wider or narrower one that took its part."""
+    names = {"float": "fp32", "c10::BFloat16": "bf16", "c10::Half": "fp16", "double": "fp64"}
+    ran = Counter({names[name]: spent for name, spent in profiling.matmuls.items() if name in names})
+    if not ran:
+        return None
+    main = ran.most_common(1)[0][0]
+    whole = ("fp32", "fp64")
+    others = Counter({name: spent for name, spent in ran.items() if (name in whole) != (main in whole)})
+    if others.total() < MIN_TYPE_SHARE * ran.total():
+        return main
+    return "+".join(sorted((main, others.most_common(1)[0][0])))
 
 
 def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry) -> str | None:
@@ -177,7 +203,7 @@ def _batch(watch: Watch, plan: layout.Layout) -> Mapping[str, Any]:
     steps = [step for step in watch.steps[1:] if step[2]] or watch.steps
     usual = Counter(steps).most_common(1)[0][0] if steps else (0, 0, 0, 0)
     backwards, forwards, tokens, rows = usual
-    if not tokens or plan.data is None:
+    if not tokens or plan.data is None or (watch.pipeline is not None and not watch.pipeline.first):
         return {}
     # Several losses of one call are one batch, and so are several calls for one loss.
     micro_steps = 1 if watch.one_batch else min(backwards, forwards) or backwards or forwards or 1

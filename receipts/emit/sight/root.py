@@ -21,21 +21,14 @@ ADAPTERS = ("lora_", "vera_", "ia3_", "hada_", "lokr_", "oft_", "prompt_embeddin
 MAX_FRAMES = 60
 
 
-def living(module: type, optimizer: type) -> tuple[list[Any], list[Any]]:
-    """Modules and optimizers that live; what `gc.freeze` has hidden is looked for where the callers hold it."""
+def living(*kinds: type) -> list[list[Any]]:
+    """What lives of each kind; what `gc.freeze` has hidden is looked for where the callers hold it."""
     # By type and not by isinstance: a proxy's __class__ may be a call into the job.
-    modules, optimizers = [], []
-    for item in gc.get_objects():
-        kind = type(item)
-        if issubclass(kind, module):
-            modules.append(item)
-        elif issubclass(kind, optimizer):
-            optimizers.append(item)
-    if not modules or gc.get_freeze_count():
-        held = list(_held(sys._getframe(1)))
-        modules += [item for item in held if issubclass(type(item), module)]
-        optimizers += [item for item in held if issubclass(type(item), optimizer)]
-    return once(modules), once(optimizers)
+    items = [item for item in gc.get_objects() if issubclass(type(item), kinds)]
+    if not items or gc.get_freeze_count():
+        items += [item for item in _held(sys._getframe(1)) if issubclass(type(item), kinds)]
+    every = once(items)
+    return [[item for item in every if issubclass(type(item), kind)] for kind in kinds]
 
 
 def _held(frame: FrameType | None) -> Iterator[Any]:

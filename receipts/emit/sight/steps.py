@@ -76,10 +76,6 @@ class Anchor:
             self.counts = {key: count for key, count in self.counts.items() if count}
             self._decide(self._waiting[-1][1])
 
-    def rarer(self) -> int:
-        """Optimizers that stepped, and less often than the anchor did: its steps are then not those of the loop."""
-        return sum(0 < count < self.counts[self.anchor] - 1 for count in self.counts.values()) if self.anchor else 0
-
     def optimizers(self) -> list[Any]:
         """The optimizers that stepped and are still there, the anchor first."""
         keys = sorted((key for key, count in self.counts.items() if count), key=lambda key: key != self.anchor)

@@ -13,7 +13,8 @@ from _thread import get_ident
 
 from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
-from receipts.emit.sight import layout, model, root
+from receipts.emit.probes import imported
+from receipts.emit.sight import layout, model, root, stages
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import InputReader, tensors
 from receipts.emit.sight.look import Look
@@ -34,6 +35,10 @@ NORM_EVERY = 50
 LBFGS = "LBFGS"
 # Ranges that the recorder's own trace opens around steps, and a profiler's schedule.
 OWN_SCOPES = ("ProfilerStep#", "receipts.step#")
+
+
+class Nothing:
+    """What no object is of."""
 
 
 class Moment:
@@ -76,6 +81,7 @@ class Watch:
         self.driver = ""
         self.ranks: int | None = None
         self.look: Look | None = None
+        self.pipeline: stages.Pipeline | None = None
         self.skipped = 0
         self.steps: list[tuple[int, int, int, int]] = []
         self._torch, self._recorder = torch, recorder
@@ -91,7 +97,9 @@ class Watch:
         self._span: TimedSpan | None = None
         self._asides = self._aside = 0
         self._given = [0, 0]
+        self._stated: ProbeOutput | None = None  # until a trace was read
         profiling.attention.clear()
+        profiling.matmuls.clear()
         self.hooks = Hooks(torch, self)
         self.hooks.install()
 
@@ -137,7 +145,11 @@ class Watch:
         self._met = True
         self.hooks.install()  # what has been imported since torch was: DeepSpeed, checkpoints, safetensors
         torch = self._torch
-        modules, others = root.living(torch.nn.Module, torch.optim.Optimizer)
+        parts = [imported.part(*name) or Nothing for name in stages.PARTS]
+        modules, others, pipes, schedules = root.living(torch.nn.Module, torch.optim.Optimizer, *parts)
+        if pipes:
+            self.pipeline = stages.Pipeline(pipes, schedules)
+            self._roots = [weakref.ref(self.pipeline.model)]
         given = [*optimizers, *(item for ref in self._optimizers if (item := ref()) is not None)]
         if self._roots:
             # Those of another model, which lives on from before, end none of its steps.
@@ -184,6 +196,8 @@ class Watch:
         live = moment is self._latest[1]
         if live and self.roots:
             self._look()
+        if self.pipeline is not None:
+            self.pipeline.join()
         if self._own:
             tokens = totals[1] * self._ranks()
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
@@ -287,9 +301,15 @@ class Watch:
         """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""
         if self.ranks is None:
             world = layout.world_of(self.rec._run.record.place.world if self.rec is not None else 1)
-            plan = layout.layout(root.chain(self.model), list(self.model.parameters()), world) if self.roots else None
-            self.ranks = (plan.data if plan is not None else None) or (0 if world > 1 else 1)
+            plan = self.layout(world) if self.roots else None
+            later = self.pipeline is not None and not self.pipeline.first
+            self.ranks = 0 if later else (plan.data if plan is not None else None) or (0 if world > 1 else 1)
         return self.ranks
+
+    def layout(self, world: int) -> layout.Layout:
+        """How the ranks divide the model."""
+        held = list(root.innermost(self.model).parameters())
+        return layout.layout(root.chain(self.model), held, world, self.pipeline)
 
     # What else the hooks tell.
 
@@ -323,6 +343,10 @@ class Watch:
             self._due = False
             begun = perf_counter_ns()
             self.rec.step_told()
+            if self._stated is not None and profiling.matmuls:
+                # What the trace shows of the model is stated while the job still holds it.
+                model.state(self, self._stated)
+                self._stated = None
             self._since += perf_counter_ns() - begun  # it is not the next step's
 
     def prepared(self, *_: Any) -> None:
@@ -416,6 +440,7 @@ class Watch:
         if self.rec is None and not self._begin():
             return
         model.state(self, stated)
+        self._stated = stated
         for listener in self.after_warmup:
             listener(stated.steps)
 
