@@ -214,11 +214,7 @@ RUN_KINDS = ("training", "microbench", "profile", "serving")
 def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
     """The frame; an option that is not valid is reported by ``fault`` and left out."""
     given = about["launch"]
-    agreed = (
-        _agreed_in_group()
-        if where.launcher == TORCH and not os.environ.get("RECEIPTS_LAUNCH")
-        else ""
-    )
+    agreed = _agreed_in_group() if where.launcher == TORCH and not os.environ.get("RECEIPTS_LAUNCH") else ""
     launch = str(given)[:500] if given else agreed or launch_of(place=where)
     if not given and not agreed and not ranks_agree_on_launch(os.environ, where):
         fault(
