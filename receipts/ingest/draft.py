@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
+from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError, near
 from receipts.base.untrusted_text import redacted
 from receipts.ingest.evidence import FileEvidence
@@ -240,40 +241,6 @@ def base_of(files: Iterable[FileEvidence]) -> Base | None:
     return None
 
 
-class Coupled(Protocol):
-    """Axes that follow another one."""
-
-    @property
-    def then(self) -> tuple[str, ...]: ...
-
-
-class LaneOptions(Protocol):
-    """What ingesting has to know of a lane."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def accelerators(self) -> tuple[str, ...]: ...
-    @property
-    def frameworks(self) -> tuple[str, ...]: ...
-    @property
-    def path(self) -> Mapping[str, tuple[str, ...]]: ...
-    @property
-    def postures(self) -> tuple[str, ...]: ...
-    @property
-    def compile_exceptions(self) -> tuple[str, ...]: ...
-    @property
-    def not_applicable(self) -> Mapping[str, str]: ...
-    @property
-    def unprinted(self) -> Mapping[str, str]: ...
-    @property
-    def witness(self) -> tuple[str, ...]: ...
-    @property
-    def couplings(self) -> Sequence[Coupled]: ...
-    @property
-    def evidence(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """``settings`` are leaves that the caller states; they stand above whatever a file says.
@@ -284,4 +251,4 @@ class Options:
     lane: str | None = None
     kind: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    lanes: Sequence[LaneOptions] = ()
+    lanes: Sequence[Lane] = ()

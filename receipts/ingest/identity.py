@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
+from receipts.axes.lane import Lane
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, partial_stamp
-from receipts.ingest.draft import RECEIPT, LaneOptions, Options, ReceiptDraft, Where
+from receipts.ingest.draft import RECEIPT, Options, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike
 from receipts.ingest.path import LIBRARIES
@@ -110,7 +111,7 @@ def _lane(draft: ReceiptDraft, options: Options) -> None:
 _ANYWHERE: Final = LIBRARIES | {"maxtext"}
 
 
-def proposed(draft: ReceiptDraft, lanes: Sequence[LaneOptions]) -> tuple[str, str]:
+def proposed(draft: ReceiptDraft, lanes: Sequence[Lane]) -> tuple[str, str]:
     """The one lane whose framework and accelerator the evidence shows, and why; `unlisted` where that is not one."""
     framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
     runtime = draft.get("path.witnessed.runtime") or draft.get("path.intended.runtime")

@@ -1,7 +1,6 @@
 """The section ``measurement`` out of a series of steps: durations where every step has one, else averages as such.
 
-Losses and gradient norms come from the same steps. The tokens of a step, as a log's own rates count them, are checked
-against what configuration and settings say of batch and chips.
+Losses and gradient norms come from the same steps; rates that a log prints: `printed`.
 """
 
 from __future__ import annotations
@@ -10,22 +9,28 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from operator import mul
 from statistics import fmean, median
 from typing import Final
 
-from receipts.ingest import vocabulary
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
+from receipts.ingest.printed import (
+    SOURCE,
+    STATED,
+    TOKENS,
+    check_pace,
+    check_rates,
+    put_printed,
+    put_rates,
+    state_flops,
+    state_printed,
+)
 from receipts.ingest.reading import BAR, IntervalMeans, Reason
-from receipts.ingest.resolve import readings, stated
-from receipts.ingest.series import StepSeries, paced, series, state_walls
-from receipts.receipt.accelerators import ACCELERATORS, find_accelerator
+from receipts.ingest.resolve import readings
+from receipts.ingest.series import StepSeries, series, state_walls
 from receipts.receipt.measurement import MAX_STEPS
-from receipts.stats.rounding import half_of
 
-SOURCE: Final = "steps"
 _DURATIONS: Final = "measurement.step_durations_seconds"
 _MEANS: Final = "measurement.interval_means_seconds"
 _RATES_OF_STEPS: Final = "measurement.step_tokens_per_second"
@@ -46,16 +51,10 @@ FLAGS: Final[Mapping[Reason, str]] = {
     "skipped": "warmup",
 }
 _RENAMED: Final = ("impossible", "stall", "skipped")
-_STATED: Final = "measurement.stated"
-_SAME_PEAK: Final = 0.005  # sources round a peak to three or four digits
-_BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
 # What never follows from durations and tokens; with steps kept, rates that do follow would be stated twice.
 _OWN_WORK: Final = ("tflops_per_second_per_chip", "mfu")
-# Digits beyond these are those of a division: a share of the number.
-_EXACT: Final = 5e-6
 # A log's timer and a recorder's differ by what each of them leaves out of a step.
 _SAME_STEPS: Final = 0.2
-_SLOWER: Final = 1.5  # times the printed step: more than pauses between two lines add to most of them
 # Sources whose timers are of what they call, and of no whole step of a loop around them.
 _TIMERS: Final = ("deepspeed",)
 
@@ -107,10 +106,10 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
             statistic = "mean" if steps.averaged or steps.stride == 1 else "median"
             if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
                 value = fmean(seconds) if statistic == "mean" else median(seconds)
-                _stated(draft, steps, "step_seconds", value, seconds, statistic)
-            _rates(draft, steps, rows, _RATES, statistic)
-            _check_pace(draft, steps, rows)
-    _flops(draft, files, tokens)
+                state_printed(draft, steps, "step_seconds", value, seconds, statistic)
+            put_rates(draft, steps, rows, _RATES, statistic)
+            check_pace(draft, steps, rows)
+    state_flops(draft, files, tokens)
     if steps.skews:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
     state_losses(draft, steps)
@@ -163,8 +162,8 @@ def _bar(files: Sequence[FileEvidence]) -> tuple[FileEvidence, IntervalMeans, fl
 
 def _state_bar(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """State what a progress bar shows, where no line times a step; its clock counts whole seconds."""
-    bar, path = _bar(files), f"{_STATED}.step_seconds"
-    stated_rates = any(draft.get(f"{_STATED}.{name}") for name in ("tokens_per_second", "tokens_per_second_per_chip"))
+    bar, path = _bar(files), f"{STATED}.step_seconds"
+    stated_rates = any(draft.get(f"{STATED}.{name}") for name in ("tokens_per_second", "tokens_per_second_per_chip"))
     if bar is None or _timed(draft) or draft.get(path) is not None or stated_rates:
         return
     file, means, mean = bar
@@ -174,8 +173,8 @@ def _state_bar(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         draft.put(_MEANS, means.seconds[:MAX_STEPS], where, BAR, text)
         draft.put("measurement.interval_steps", means.steps[:MAX_STEPS], where, BAR, text)
     else:
-        _printed(draft, path, mean, 1.0 / steps, where, f"mean of {steps:,} steps by what a bar says has elapsed")
-        draft.fill(f"{_STATED}.statistic", "mean", where, BAR)
+        put_printed(draft, path, mean, 1.0 / steps, where, f"mean of {steps:,} steps by what a bar says has elapsed")
+        draft.fill(f"{STATED}.statistic", "mean", where, BAR)
         draft.fill("measurement.steps", steps, where, BAR)
     draft.fill("measurement.timer", means.timer, where, BAR)
     _fill_tokens(draft, where)
@@ -275,7 +274,7 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     whole = [name for name in names if len(steps.known(name, ordinary)) == len(ordinary)]
     if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
         whole.remove("tokens_per_second_per_chip")
-    _rates(draft, steps, ordinary, whole, "median")
+    put_rates(draft, steps, ordinary, whole, "median")
 
 
 def _keep_rates(draft: ReceiptDraft, steps: StepSeries) -> None:
@@ -331,134 +330,12 @@ def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
 
 
-def _check_pace(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> None:
-    """Averages against the clock of their lines."""
-    printed = draft.get(f"{_STATED}.step_seconds")
-    tokens, rate = draft.get(TOKENS), draft.get(f"{_STATED}.tokens_per_second")
-    chips, each = draft.get("hardware.chips"), draft.get(f"{_STATED}.tokens_per_second_per_chip")
-    if printed is None and tokens and (rate := rate or (chips and each and chips * each)):
-        printed = tokens / rate
-    pace = paced(steps, rows) if printed else None
-    if pace and pace > _SLOWER * printed:
-        what = f"by the clock of its lines {steps.where} took {pace:.4g} s a step"
-        draft.contradict(f"{_STATED}.step_seconds", what, f"{printed:.4g} s, as it prints,")
-
-
 def _covered(numbers: Sequence[int], every: int) -> int:
     """How many steps the first record represents: loops that print every tenth step may print the first one, too."""
     first = numbers[0]
     if len(numbers) > 1 and numbers[1] - first < every:
         return 1
     return every if first >= every - 1 else max(first, 1)
-
-
-def _rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], names: Sequence[str], statistic: str) -> None:
-    for name in names:
-        values = steps.known(name, rows)
-        if not values or any(not math.isfinite(value) or value <= 0 for value in values):
-            continue
-        if name == "mfu" and not _named(draft, steps, rows):
-            continue
-        # The rate of the median or mean time: the median of an even number of rates is that of no median time.
-        spent = [1 / item for item in values]
-        value = 1 / (median(spent) if statistic == "median" else fmean(spent))
-        _stated(draft, steps, name, value, values, statistic)
-
-
-def _named(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:
-    """Whether a printed MFU names its formula and denominator; one that does not is no figure of this receipt.
-
-    The peak that somebody divided by follows from the TFLOP/s that are printed beside the MFU.
-    """
-    source = steps.track.reading.source
-    if formula := vocabulary.source(source).formula:
-        draft.fill(f"{_STATED}.formula", formula, steps.where, SOURCE)
-    if all(draft.get(f"{_STATED}.{leaf}") is not None for leaf in _BASIS):
-        return True
-    shown = f"the printed MFU, {median(steps.known('mfu', rows)):.2%},"
-    implied = _implied_peaks(steps, rows)
-    worst = max(steps.known("mfu", rows))
-    if worst > 1:
-        draft.tell("note", f"an MFU of {worst:.2%} is printed: no chip does more than its peak", steps.where)
-    if implied is None and median(steps.known("mfu", rows)) > 1:
-        return True  # by whatever formula and peak
-    if implied is None:
-        draft.tell("note", f"{shown} names no formula or no peak of this chip: left out", steps.where)
-        return False
-    low, high = implied
-    peak = (low + high) / 2
-    chip = find_accelerator(str(draft.get("hardware.accelerator") or ""))
-    peaks = [
-        (figure, dtype)
-        for machine in ([chip] if chip is not None else ACCELERATORS)
-        for dtype, figure in machine.dense_peak_flops_per_second.items()
-        if low * (1 - _SAME_PEAK) <= figure <= high * (1 + _SAME_PEAK)
-    ]
-    what = f"{shown} and the TFLOP/s beside it divide by {peak / 1e12:.4g} TFLOP/s"
-    if not peaks:
-        draft.tell(
-            "note", f"{what}, which is no peak of {chip.key if chip is not None else 'a known chip'}", steps.where
-        )
-        if chip is None:
-            return False
-    wanted = draft.get("numerics.compute_dtype")
-    peak, dtype = min(peaks, key=lambda item: (item[1] != wanted, item[1] != "bf16"), default=(peak, wanted))
-    draft.fill(f"{_STATED}.formula", source, steps.where, SOURCE)
-    draft.fill(f"{_STATED}.peak_flops_per_second", float(f"{peak:.4g}"), steps.where, SOURCE, what)
-    if dtype is not None:
-        draft.fill(f"{_STATED}.peak_dtype", dtype, steps.where, SOURCE)
-    return True
-
-
-def _implied_peaks(steps: StepSeries, rows: Sequence[int]) -> tuple[float, float] | None:
-    """Between which FLOP/s the peak lies that printed TFLOP/s and MFU imply, by their rounding; None without both."""
-    bands = []
-    for row in rows:
-        tera, share = steps.at("tflops_per_second_per_chip", row), steps.at("mfu", row)
-        if tera and share and 0 < tera < math.inf and 0 < share < math.inf:
-            share = float(f"{share:.9g}")
-            below, above = (steps.half(value) for value in (tera, share))
-            if above < share:
-                bands.append(((tera - below) / (share + above) * 1e12, (tera + below) / (share - above) * 1e12))
-    if not bands:
-        return None
-    low, high = max(low for low, _ in bands), min(high for _, high in bands)
-    return (low, high) if low <= high else (median(low for low, _ in bands), median(high for _, high in bands))
-
-
-def _stated(
-    draft: ReceiptDraft, steps: StepSeries, name: str, value: float, values: Sequence[float], statistic: str
-) -> None:
-    path = f"{_STATED}.{name}"
-    if draft.get(path) is None:
-        text = f"{statistic} of {len(values):,} printed"
-        _printed(draft, path, value, min(map(steps.half, values)), steps.where, text)
-        draft.fill(f"{_STATED}.statistic", statistic, steps.where, SOURCE)
-
-
-def _printed(draft: ReceiptDraft, path: str, value: float, half: float, where: Where, text: str) -> None:
-    """State a number that follows from printed ones, and how exact they are: ± ``half``, as its source text."""
-    # As many digits as a log prints, not those of a division.
-    draft.put(path, float(f"{value:.6g}"), where, SOURCE, text)
-    place = math.ceil(math.log10(2 * half))
-    if half > _EXACT * value and (digits := round(value / 10.0**place)):
-        draft.put(f"{path}_stated", f"{digits}e{place}", where, SOURCE)
-
-
-def _flops(draft: ReceiptDraft, files: Sequence[FileEvidence], tokens: int | None) -> None:
-    """FLOPs a token out of the FLOPs that a framework states for a step of one chip."""
-    claim = stated(files, "measurement.flops_per_step_per_chip")
-    chips = draft.get("hardware.chips")
-    path = "measurement.stated.flops_per_token"
-    if claim is None or not tokens or not chips or draft.get(path) is not None:
-        return
-    try:
-        value = float(claim.value) * chips / tokens
-        # Printed in TFLOP, of which two decimals are little of a small model's work.
-        half = half_of(float(claim.value) / 1e12) * 1e12 * chips / tokens
-    except (TypeError, ValueError, OverflowError):
-        return
-    _printed(draft, path, value, half, claim.where, claim.text)
 
 
 MAX_LOSSES: Final = 20_000
@@ -496,51 +373,3 @@ def _ends(draft: ReceiptDraft, steps: StepSeries, name: str, section: str) -> No
         for leaf, value in (("first", known[0]), ("last", known[-1])):
             if math.isfinite(value):
                 draft.put(f"measurement.{section}.{leaf}", value, steps.where, SOURCE)
-
-
-TOKENS: Final = "measurement.tokens_per_step"
-# Targets of a step without padding: no more than its tokens.
-TARGETS: Final = "measurement.target_tokens_per_step"
-_MIN_TIMED: Final = 3
-# Rates leave out what a loop's own timer leaves out; a wrong batch or count of chips is more than that.
-_MAX_APART: Final = 0.1
-_SAME_TOKENS: Final = 0.02
-
-
-def check_rates(
-    draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries, tokens: int | None
-) -> int | None:
-    """The tokens of a step: as stated, or as targets and rates count them alike where nothing states them.
-
-    Where the log's rate over its own time is another number of tokens, both are reported and the rate is stated, so
-    that the rules judge it.
-    """
-    chips, timed = draft.get("hardware.chips"), _rates_and_times(steps)
-    each = median(rate * seconds for rate, seconds in timed) if len(timed) >= _MIN_TIMED else None
-    claim = stated(files, TARGETS)
-    targets = int(claim.value) if claim is not None else None
-    if tokens is None and targets and each and chips and abs(each * chips - targets) <= _SAME_TOKENS * targets:
-        draft.put(TOKENS, targets, steps.where, SOURCE, "total_weights, and tokens/s over the time of a step")
-        return targets
-    if tokens and targets and targets > tokens and claim is not None:
-        draft.contradict(TOKENS, f"{claim.where} counts {targets:,} targets a step", f"{tokens:,}, of batch and length")
-    # Printed times may be off by their rounding: three decimals are little of a short step.
-    seconds = [time for _, time in timed]
-    apart = _MAX_APART + (min(map(steps.half, seconds)) / median(seconds) if seconds and median(seconds) > 0 else 0.0)
-    if tokens and each and chips and abs(each - tokens / chips) > apart * each:
-        what = f"{steps.where} prints {each:,.0f} tokens a step of one chip, by its tokens/s and its time"
-        draft.contradict(TOKENS, what, f"{tokens:,} tokens over {chips:,} chips, {tokens / chips:,.0f} each")
-        rate = float(f"{median(rate for rate, _ in timed):.6g}")
-        draft.put("measurement.stated.tokens_per_second_per_chip", rate, steps.where, SOURCE)
-        draft.put("measurement.stated.statistic", "median", steps.where, SOURCE)
-    return tokens
-
-
-def _rates_and_times(steps: StepSeries) -> list[tuple[float, float]]:
-    """Rate and seconds of every ordinary step that has both."""
-    rates, times = steps.column("tokens_per_second_per_chip"), steps.column("step_seconds")
-    return [
-        (rate, seconds)
-        for number, rate, seconds in zip(steps.numbers, rates, times, strict=True)
-        if rate and seconds and isfinite(rate) and isfinite(seconds) and number not in steps.not_steady
-    ]

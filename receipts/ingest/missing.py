@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
+from receipts.axes.lane import Lane
 from receipts.ingest import vocabulary
-from receipts.ingest.draft import LaneOptions, MissingLeaf, ReceiptDraft
+from receipts.ingest.draft import MissingLeaf, ReceiptDraft
 from receipts.receipt.document import UNFAILED
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
 from receipts.receipt.route import ANYTHING, parts
@@ -84,7 +85,7 @@ _GET: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def missing(draft: ReceiptDraft, lane: LaneOptions | None) -> tuple[MissingLeaf, ...]:
+def missing(draft: ReceiptDraft, lane: Lane | None) -> tuple[MissingLeaf, ...]:
     """Leaves that the lane wants witnessed, and those that every comparison asks for, which no file states."""
     framework = str(draft.get("path.witnessed.framework") or draft.get("path.intended.framework") or "")
     wanted = list(_ALWAYS)
@@ -118,7 +119,7 @@ def _of_rates(draft: ReceiptDraft, path: str) -> str:
     return f"--set {'=N --set '.join(lacks)}=N: each step prints its tokens/s" if lacks else ""
 
 
-def _required(draft: ReceiptDraft, lane: LaneOptions) -> Iterator[str]:
+def _required(draft: ReceiptDraft, lane: Lane) -> Iterator[str]:
     """What was asked for, of every leaf that the lane wants witnessed or that was seen; and switches to be seen."""
 
     def exists(path: str) -> bool:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from receipts.axes.lane import Lane
 from receipts.ingest import vocabulary
-from receipts.ingest.draft import RECEIPT, LaneOptions, ReceiptDraft, Where
+from receipts.ingest.draft import RECEIPT, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading, Report
 from receipts.ingest.resolve import readings
@@ -29,7 +30,7 @@ RARE: Final = 0.1
 OFTEN: Final = 0.5
 
 
-def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None = None) -> None:
+def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane | None = None) -> None:
     """State which frameworks hosted the run, and how often the host read what it computed.
 
     ``lane`` is one that the caller named: a library hosts a run of its own lanes, and is a part of any other's.
@@ -38,7 +39,7 @@ def state_path(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOpt
     _transfers(draft, files)
 
 
-def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None) -> None:
+def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane | None) -> None:
     """Every host framework seen: as readers say, and whose own lines the log holds."""
     names: dict[str, tuple[Where, str]] = {}
     if draft.base is not None:
@@ -85,7 +86,7 @@ def _shown(reading: Reading) -> str | None:
     return vocabulary.source(reading.source).host or None if lines else None
 
 
-def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], lane: LaneOptions | None) -> bool:
+def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], lane: Lane | None) -> bool:
     """Whether the framework of a line's form hosted the run.
 
     It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
@@ -161,7 +162,7 @@ _SHARDING: Final = "path.intended.sharding"
 
 
 def state_intent(
-    draft: ReceiptDraft, files: Sequence[FileEvidence], lane: LaneOptions | None, lanes: Sequence[LaneOptions] = ()
+    draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane | None, lanes: Sequence[Lane] = ()
 ) -> None:
     """State what is missing of ``path.intended`` and of the asked posture. ``lane`` is one that the caller named.
 

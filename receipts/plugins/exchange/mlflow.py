@@ -29,10 +29,11 @@ from urllib.parse import urlencode, urlsplit
 import orjson
 import yaml
 
+from receipts.axes.lane import Lane
 from receipts.base.errors import Problem, Unreachable, UsageError
 from receipts.ingest import tracker
 from receipts.ingest.assembly import assemble, pretty
-from receipts.ingest.draft import LaneOptions, Options
+from receipts.ingest.draft import Options
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import read_setting
 from receipts.ingest.reading import Reading
@@ -221,9 +222,7 @@ _SETTINGS: Final = (Role.AXIS, Role.REPLICATE, Role.DERIVED)
 _NEVER: Final = ("run.", "path.witnessed.")  # a parameter shows nothing of how the launch went
 
 
-def import_runs(
-    runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[LaneOptions]
-) -> Iterator[ImportedReceipt]:
+def import_runs(runs: Iterable[TrackedRun], lane: str | None, lanes: Sequence[Lane]) -> Iterator[ImportedReceipt]:
     """The receipt of every run, in their order."""
     for run in runs:
         if run.status not in _OUTCOMES:
