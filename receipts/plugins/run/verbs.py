@@ -24,8 +24,6 @@ from receipts.emit import places
 
 if TYPE_CHECKING:
     from receipts.plugins.run.folder import Attempt, AttemptFolder
-    from receipts.plugins.run.tools import Launcher
-    from receipts.plugins.run.walk import RunOutcome, RunStep
     from receipts.questions.preflight import Rung
     from receipts.receipt import Parsed
 
@@ -46,42 +44,42 @@ class RunReporter:
         rung = f" · {_words(attempt.rung)}" if attempt.rung else ""
         output.note(f"attempt {attempt.number}{rung} · launch {attempt.launch[:12]} · {self._folder.of(attempt)}")
 
-    def step(self, step: RunStep) -> None:
-        """An attempt has its receipt, or a plan was passed over."""
-        if step.attempt is None:
-            output.note(step.why)
+    def step(
+        self,
+        attempt: Attempt | None,
+        why: str,
+        receipt: Parsed | None = None,
+        rung: Rung | None = None,
+        fault: str | None = None,
+    ) -> None:
+        """An attempt has its receipt, or a plan was passed over; ``fault`` is why a receipt is not stored."""
+        if attempt is None:
+            output.note(why)
         else:
-            attempt = step.attempt
             stored = f"stored {str(attempt.receipt)[:12]}" if attempt.stored else "not stored"
-            output.note(f"attempt {attempt.number}: {attempt.outcome}{_failed(step)} · {stored} · {step.why}")
-        if step.fault is not None and step.attempt is not None:
-            self._faults.append(step.fault)
-            output.note(f"{step.fault}\nkeep it with: receipts submit {self._folder.receipt(step.attempt)}")
-        if step.rung is not None:
-            _note_rung(step.rung)
+            output.note(f"attempt {attempt.number}: {attempt.outcome}{_failed(receipt)} · {stored} · {why}")
+            if fault is not None:
+                self._faults.append(fault)
+                output.note(f"{fault}\nkeep it with: receipts submit {self._folder.receipt(attempt)}")
+        if rung is not None:
+            _note_rung(rung)
 
-    def end(self, outcome: RunOutcome) -> None:
+    def end(self, code: int) -> None:
         """The walk is over."""
         rows = self._folder.attempts
         if self._as_json:
-            output.as_json(
-                {
-                    "dir": str(self._folder.path),
-                    "exit_code": outcome.code,
-                    "attempts": [asdict(item) for item in rows],
-                    "faults": self._faults,
-                }
-            )
-            return
-        if outcome.attempt is None:
+            attempts = [asdict(item) for item in rows]
+            place = str(self._folder.path)
+            output.as_json({"dir": place, "exit_code": code, "attempts": attempts, "faults": self._faults})
+        elif not rows:
             output.note("nothing was launched: no rung of the ladder is left; --force launches the plan all the same")
         elif len(rows) > 1:
-            attempts = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
-            output.note(f"{counted(len(rows), 'attempt')}: {' → '.join(attempts)}")
+            ended = (f"{_words(item.rung or 'plan')} {item.outcome}" for item in rows)
+            output.note(f"{counted(len(rows), 'attempt')}: {' → '.join(ended)}")
 
 
-def _failed(step: RunStep) -> str:
-    failure = step.receipt.receipt.failure if step.receipt is not None else None
+def _failed(receipt: Parsed | None) -> str:
+    failure = receipt.receipt.failure if receipt is not None else None
     if failure is None:
         return ""
     parts = [failure.class_, failure.phase, f"chip {failure.chip}" if failure.chip is not None else None]
@@ -169,7 +167,8 @@ def run(
     """
     from receipts.plugins.run.command import ChildLimits
     from receipts.plugins.run.folder import Mesh, placed
-    from receipts.plugins.run.tools import Launcher
+    from receipts.plugins.run.launcher import Launcher
+    from receipts.plugins.run.walk import Walk
 
     if nodes is None:
         node_rank, nodes = _place(node_rank)
@@ -189,8 +188,11 @@ def run(
     )
     if node_rank:
         return launcher.follow()
+    reporter = RunReporter(folder, session.as_json)
     with folder.alone():
-        return _walk(session, folder, wanted, launcher, retries, force)
+        code = Walk(session, folder, wanted, launcher, reporter, retries, force=force).run()
+        reporter.end(code)
+        return code
 
 
 def _place(rank: int | None) -> tuple[int, int]:
@@ -239,29 +241,3 @@ def _begun(
     if rank == 0:
         folder.begin(words)
     return folder, wanted
-
-
-def _walk(
-    session: Session,
-    folder: AttemptFolder,
-    plan: Parsed,
-    launcher: Launcher,
-    retries: int | None,
-    force: bool,
-) -> int:
-    from receipts.plugins.run.command import CommandWords
-    from receipts.plugins.run.tools import tools
-    from receipts.plugins.run.walk import walk
-
-    lane = session.rulebook.lanes.of(plan.receipt.run.lane)
-    reporter = RunReporter(folder, session.as_json)
-    outcome = walk(
-        plan,
-        lane,
-        folder,
-        CommandWords(folder.command),
-        tools(session, folder, lane, launcher, reporter, force),
-        retries,
-    )
-    reporter.end(outcome)
-    return outcome.code

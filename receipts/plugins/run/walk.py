@@ -7,250 +7,205 @@ and to the first window that compiles; later it would hide a run that outgrew it
 from __future__ import annotations
 
 import json
+import platform
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from receipts.axes.lane import Lane
 from receipts.axes.signature import sign
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
-from receipts.plugins.run.command import CommandWords, Ended, exit_code
+from receipts.ingest.assembly import pretty
+from receipts.plugins.run.command import exit_code
 from receipts.plugins.run.document import Tree, complete, step_down
 from receipts.plugins.run.folder import Attempt, AttemptFolder
+from receipts.plugins.run.launcher import gather
 from receipts.questions.plan import before_run, parse_plan, plan_of
-from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung
+from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung, preflight
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.leaves import find_leaf
+
+if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
+    from receipts.cli.session import Session
+    from receipts.plugins.run.launcher import Launcher
+    from receipts.plugins.run.verbs import RunReporter
 
 WINDOWS: Final = ("startup", "compile", "first_window")
 HOST: Final = "cpu"  # the accelerator whose memory is the host's own
 
 
-class Retry(NamedTuple):
-    """``may`` with the reason."""
-
-    may: bool
-    why: str
-
-
-def may_retry(receipt: Parsed) -> Retry:
-    """Whether a smaller plan may follow this attempt, by its own receipt."""
+def may_retry(receipt: Parsed) -> tuple[bool, str]:
+    """Whether a smaller plan may follow this attempt, by its own receipt, and why."""
     run, failure = receipt.receipt.run, receipt.receipt.failure
     if run.outcome == "ok":
-        return Retry(False, "it worked")
+        return False, "it worked"
     if run.outcome != "oom" or failure is None:
-        return Retry(False, f"it ended as {run.outcome}, and a smaller plan is the answer to memory alone")
+        return False, f"it ended as {run.outcome}, and a smaller plan is the answer to memory alone"
     if failure.class_ == "foreign_process":
-        return Retry(False, "another process held the memory: free the chip and launch the same plan again")
+        return False, "another process held the memory: free the chip and launch the same plan again"
     if failure.class_ == "host" and receipt.stated.get("hardware.accelerator") != HOST:
-        return Retry(False, "the host's memory ran out, and the ladder is the chips'")
+        return False, "the host's memory ran out, and the ladder is the chips'"
     phase = failure.phase or "unknown"
     if phase in WINDOWS:
-        return Retry(True, f"it ran out of memory in {phase.replace('_', ' ')}")
+        return True, f"it ran out of memory in {phase.replace('_', ' ')}"
     if phase == "unknown":
-        return Retry(
-            False, "nothing tells in which phase it ran out, so that it may have been at work; record its steps"
-        )
-    return Retry(False, "it ran out at work, behind the first window that compiles: a smaller plan would hide that")
+        return (False, "nothing tells in which phase it ran out, so that it may have been at work; record its steps")
+    return False, "it ran out at work, behind the first window that compiles: a smaller plan would hide that"
 
 
-@dataclass(frozen=True)
-class RunTools:
-    """What a walk needs of the world around it.
+class Walk:
+    """One walk down the ladder of a plan: at most ``smaller`` plans follow it; with ``force`` no preflight is asked."""
 
-    ``launch`` runs an attempt's command and waits for it; ``gather`` reads what it left behind; ``encode`` makes bytes
-    of a document; ``submit`` keeps it and gives its id (StoreError where it cannot); ``ask`` is the preflight; ``tell``
-    hears of every step; ``name`` makes a launch's identity.
-    """
+    def __init__(
+        self,
+        session: Session,
+        folder: AttemptFolder,
+        plan: Parsed,
+        launcher: Launcher,
+        reporter: RunReporter,
+        smaller: int | None,
+        *,
+        force: bool,
+    ) -> None:
+        self._session, self._folder, self._plan = session, folder, plan
+        self._launcher, self._reporter = launcher, reporter
+        self._smaller, self._force = smaller, force
+        self._lane = session.rulebook.lanes.of(plan.receipt.run.lane)
+        # A recorder states a flag with where it was read; a rung states its value alone.
+        self._settings = _settings(plan_of(before_run(plan), plan.source))
 
-    launch: Callable[[Attempt], Ended]
-    gather: Callable[[Attempt], Tree]
-    encode: Callable[[Tree], bytes]
-    submit: Callable[[Document], str]
-    ask: Callable[[Parsed], PreflightAnswer]
-    tell: Callable[[RunStep], None]
-    name: Callable[[], str]
-    host: str
+    def __repr__(self) -> str:
+        return f"Walk({self._folder!r})"
 
+    def run(self) -> int:
+        """Launch the plan, or go on where a walk was cut off, and step down while memory is what runs out.
 
-@dataclass(frozen=True)
-class RunStep:
-    """What has just been decided: an attempt with its receipt, why it is the last or not, and the rung that follows.
+        Gives the code of the last command, 1 where nothing was launched.
+        """
+        folder = self._folder
+        if not folder.attempts and not self._first():
+            return self._over(1)
+        while True:
+            attempt = folder.attempts[-1]
+            if attempt.receipt is None:
+                self._attempt()
+            if len(folder.attempts) == attempt.number:
+                code = folder.attempts[-1].exit_code
+                return self._over(1 if code is None else code if code >= 0 else 128 - code)
 
-    ``attempt`` is None where a plan was passed over before anything was launched, ``fault`` says why a receipt could
-    not be stored.
-    """
+    def _over(self, code: int) -> int:
+        self._folder.over = True
+        self._folder.save()
+        return code
 
-    attempt: Attempt | None
-    why: str
-    receipt: Parsed | None = None
-    rung: Rung | None = None
-    fault: str | None = None
+    def _first(self) -> bool:
+        """Write down the first attempt: of the plan, or the next rung where it is known or predicted to fail."""
+        raw, rung, answer = self._plan.raw, None, self._preflight(self._plan)
+        if answer.status in ("failed", "predicted"):
+            rung = next_rung(self._plan, self._lane, self.ask, answer)
+            self._reporter.step(None, f"not launched: {answer.why}", rung=rung)
+            if rung.plan is None:
+                return False
+            raw = rung.plan
+        self._folder.close(None, _new(1, str(uuid.uuid4()), rung), raw)
+        return True
 
+    def _preflight(self, plan: Parsed) -> PreflightAnswer:
+        if self._force:
+            return PreflightAnswer("unknown", "not asked: --force", plan.name, "")
+        with self._session.open_store() as store:  # for each question: a launch may last for days
+            return preflight(plan, self._lane, store)
 
-class RunOutcome(NamedTuple):
-    """How a walk ended: the last attempt, and the code of its command."""
+    def ask(self, other: Parsed) -> PreflightAnswer:
+        """The preflight of a rung, which also knows what the command cannot be given."""
+        before, after = self._settings, _settings(other)
+        changed = (path for path in {*before, *after} if before.get(path) != after.get(path))
+        if untaken := sorted(self._launcher.words.untaken(changed)):
+            wanted = ", ".join(f"{{{path}}}" for path in untaken)
+            return PreflightAnswer("predicted", f"the command takes no {wanted}", other.name, "")
+        return self._preflight(other)
 
-    attempt: Attempt | None
-    code: int
+    def _attempt(self) -> None:
+        """Run the last attempt to its receipt, and write down the one that follows it, if any does."""
+        folder = self._folder
+        plan = parse_plan(Document(folder.plan(folder.attempts[-1]).read_bytes(), "plan"))
+        attempt = self._ended()
+        tree = self._document(plan, attempt)
+        receipt, fault = _parsed(tree)
+        may, why = may_retry(receipt) if receipt is not None else (False, "no receipt could be made of it")
+        if may and self._smaller is not None and attempt.number > self._smaller:
+            may, why = False, f"{why}; {self._smaller} retries are what was allowed"
+        rung, following = None, None
+        if may and receipt is not None:
+            places = [place for item in folder.attempts if (place := folder.receipt(item)).exists()]
+            earlier = [parse(Document(place.read_bytes(), str(place))) for place in places]
+            rung = next_rung(plan, self._lane, self.ask, _answer(receipt, self._lane), [*earlier, receipt])
+            if rung.plan is not None:
+                # The same name again where a runner that was killed is taken up.
+                name = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{attempt.launch} and then"))
+                following = _new(attempt.number + 1, name, rung)
+            reason = rung.reason if following else "no rung is left"
+            step_down(tree, following.launch if following else attempt.launch, rung.name, reason)
+            receipt, fault = _parsed(tree)
+        kept, unstored = self._keep(receipt, tree, attempt)
+        folder.close(kept, following, rung.plan if rung else None)
+        self._reporter.step(kept, why, receipt, rung, fault or unstored)
 
+    def _document(self, plan: Parsed, attempt: Attempt) -> Tree:
+        """The attempt's document: as it was written before, where a runner was killed behind that."""
+        place = self._folder.receipt(attempt)
+        if place.exists():
+            document: Tree = json.loads(place.read_bytes())
+            return document
+        left = gather(self._session, self._folder, attempt, self._lane, self._launcher)
+        return complete(left, plan, attempt, self._folder.command, platform.node())
 
-def walk(
-    plan: Parsed, lane: Lane, folder: AttemptFolder, words: CommandWords, tools: RunTools, most: int | None
-) -> RunOutcome:
-    """Launch the plan, or go on where a walk was cut off, and step down the ladder while memory is what runs out."""
-    asking = _asking(plan, words, tools)
-    if not folder.attempts:
-        plan_now, rung = _first(plan, lane, asking, tools)
-        if plan_now is None:
-            return _over(folder, None)
-        folder.close(None, _new(1, tools.name(), rung), plan_now)
-    while True:
+    def _ended(self) -> Attempt:
+        """The attempt with how its command ended, run now unless it had been before."""
+        folder = self._folder
         attempt = folder.attempts[-1]
-        if attempt.receipt is None:
-            plan_now = folder.plan(attempt).read_bytes()
-            _attempt(parse_plan(Document(plan_now, "plan")), lane, folder, words, tools, asking, most)
-        if len(folder.attempts) == attempt.number:
-            return _over(folder, attempt.number)
+        if attempt.started is None:
+            attempt = folder.change(attempt, started=_iso(datetime.now(UTC)))
+            self._reporter.begins(attempt)
+            ended = self._launcher.everywhere(attempt)
+            finished = _iso(datetime.now(UTC))
+            return folder.change(folder.attempts[-1], finished=finished, exit_code=ended.exit_code, ended_by=ended.by)
+        if attempt.finished is None:
+            # The runner was killed; the command ended without it.
+            log = folder.log(attempt)
+            at = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else datetime.now(UTC)
+            code = exit_code(log)
+            return folder.change(attempt, finished=_iso(at), exit_code=137 if code is None else code)
+        return attempt
 
-
-def _over(folder: AttemptFolder, number: int | None) -> RunOutcome:
-    folder.over = True
-    folder.save()
-    if number is None:
-        return RunOutcome(None, 1)
-    last = folder.attempts[number - 1]
-    code = last.exit_code if last.exit_code is not None else 1
-    return RunOutcome(last, code if code >= 0 else 128 - code)
-
-
-def _first(
-    plan: Parsed, lane: Lane, ask: Callable[[Parsed], PreflightAnswer], tools: RunTools
-) -> tuple[bytes | None, Rung | None]:
-    """The plan to begin with: the one given, or the next rung where it is known or predicted to fail."""
-    answer = tools.ask(plan)
-    if answer.status not in ("failed", "predicted"):
-        return plan.raw, None
-    rung = next_rung(plan, lane, ask, answer)
-    tools.tell(RunStep(None, f"not launched: {answer.why}", rung=rung))
-    return rung.plan, rung
+    def _keep(self, receipt: Parsed | None, tree: Tree, attempt: Attempt) -> tuple[Attempt, str | None]:
+        """Write the receipt into the attempt's folder and into the store; why it is not stored."""
+        raw = receipt.raw if receipt is not None else pretty(tree)
+        place = self._folder.receipt(attempt)
+        files.write(place, raw, over=True)
+        fault = None
+        if receipt is not None:
+            try:
+                if (error := self._session.submit_one(Document(raw, str(place))).error) is not None:
+                    raise error
+            except (StoreError, InputError) as failed:
+                fault = str(failed)
+        outcome = tree.get("run", {}).get("outcome")
+        stored = receipt is not None and fault is None
+        return replace(attempt, receipt=receipt.id if receipt else "none", outcome=outcome, stored=stored), fault
 
 
 def _new(number: int, launch: str, rung: Rung | None) -> Attempt:
     return Attempt(number, launch, rung.name if rung else None, rung.reason if rung else None)
 
 
-def _asking(plan: Parsed, words: CommandWords, tools: RunTools) -> Callable[[Parsed], PreflightAnswer]:
-    """The preflight, which also knows what the command cannot be told."""
-
-    # A recorder states a flag with where it was read; a rung states its value alone.
-    before = _settings(plan_of(before_run(plan), plan.source))
-
-    def ask(other: Parsed) -> PreflightAnswer:
-        after = _settings(other)
-        untaken = sorted(words.untaken(path for path in {*before, *after} if before.get(path) != after.get(path)))
-        if untaken:
-            wanted = ", ".join(f"{{{path}}}" for path in untaken)
-            return PreflightAnswer("predicted", f"the command takes no {wanted}", other.name, "")
-        return tools.ask(other)
-
-    return ask
-
-
-def _attempt(
-    plan: Parsed,
-    lane: Lane,
-    folder: AttemptFolder,
-    words: CommandWords,
-    tools: RunTools,
-    ask: Callable[[Parsed], PreflightAnswer],
-    most: int | None,
-) -> None:
-    """Run one attempt to its receipt, and write down the one that follows it, if any does."""
-    attempt = _ended(folder, tools)
-    tree = _document(plan, attempt, folder, tools)
-    receipt, fault = _parsed(tree, tools)
-    retry = may_retry(receipt) if receipt is not None else Retry(False, "no receipt could be made of it")
-    if retry.may and most is not None and attempt.number > most:
-        retry = Retry(False, f"{retry.why}; {most} retries are what was allowed")
-    rung, following = None, None
-    if retry.may and receipt is not None:
-        rung = next_rung(plan, lane, ask, _answer(receipt, lane), [*_receipts(folder), receipt])
-        if rung.plan is not None:
-            following = _new(attempt.number + 1, _after(attempt), rung)
-        reason = rung.reason if following else "no rung is left"
-        step_down(tree, following.launch if following else attempt.launch, rung.name, reason)
-        receipt, fault = _parsed(tree, tools)
-    kept, unstored = _keep(receipt, tree, attempt, folder, tools)
-    folder.close(kept, following, rung.plan if rung else None)
-    tools.tell(RunStep(kept, retry.why, receipt, rung, fault or unstored))
-
-
-def _receipts(folder: AttemptFolder) -> Iterator[Parsed]:
-    """The receipts of the attempts so far."""
-    for attempt in folder.attempts:
-        if (place := folder.receipt(attempt)).exists():
-            yield parse(Document(place.read_bytes(), str(place)))
-
-
-def _after(attempt: Attempt) -> str:
-    """The identity of the launch that follows one: the same again where a runner that was killed is taken up."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{attempt.launch} and then"))
-
-
-def _document(plan: Parsed, attempt: Attempt, folder: AttemptFolder, tools: RunTools) -> Tree:
-    """The attempt's document: as it was written before, where a runner was killed behind that."""
-    place = folder.receipt(attempt)
-    if place.exists():
-        document: Tree = json.loads(place.read_bytes())
-        return document
-    return complete(tools.gather(attempt), plan, attempt, folder.command, tools.host)
-
-
-def _ended(folder: AttemptFolder, tools: RunTools) -> Attempt:
-    """The attempt with how its command ended, run now unless it had been before."""
-    attempt = folder.attempts[-1]
-    if attempt.started is None:
-        attempt = folder.change(attempt, started=_now())
-        ended = tools.launch(attempt)
-        attempt = folder.attempts[-1]
-        return folder.change(attempt, finished=_now(), exit_code=ended.exit_code, ended_by=ended.by)
-    if attempt.finished is None:
-        # The runner was killed; the command ended without it.
-        log = folder.log(attempt)
-        at = datetime.fromtimestamp(log.stat().st_mtime, UTC) if log.exists() else datetime.now(UTC)
-        code = exit_code(log)
-        return folder.change(attempt, finished=_iso(at), exit_code=137 if code is None else code)
-    return attempt
-
-
-def _parsed(tree: Tree, tools: RunTools) -> tuple[Parsed | None, str | None]:
+def _parsed(tree: Tree) -> tuple[Parsed | None, str | None]:
     try:
-        return parse(Document(tools.encode(tree), "receipt")), None
+        return parse(Document(pretty(tree), "receipt")), None
     except InputError as error:
         return None, str(error)
-
-
-def _keep(
-    receipt: Parsed | None, tree: Tree, attempt: Attempt, folder: AttemptFolder, tools: RunTools
-) -> tuple[Attempt, str | None]:
-    """Write the receipt into the attempt's folder and into the store."""
-    raw = receipt.raw if receipt is not None else tools.encode(tree)
-    place = folder.receipt(attempt)
-    files.write(place, raw, over=True)
-    fault = None
-    if receipt is not None:
-        try:
-            tools.submit(Document(raw, str(place)))
-        except (StoreError, InputError) as error:
-            fault = str(error)
-    outcome = tree.get("run", {}).get("outcome")
-    receipt_id = receipt.id if receipt is not None else "none"
-    stored = receipt is not None and fault is None
-    return replace(attempt, receipt=receipt_id, outcome=outcome, stored=stored), fault
 
 
 def _settings(plan: Parsed) -> dict[str, Any]:
@@ -273,10 +228,6 @@ def _answer(receipt: Parsed, lane: Lane) -> PreflightAnswer:
         limit_bytes=failure.limit_bytes if failure else None,
     )
     return PreflightAnswer("failed", "it has just failed", receipt.name, sign(receipt, lane).signature, by=by, failed=1)
-
-
-def _now() -> str:
-    return _iso(datetime.now(UTC))
 
 
 def _iso(at: datetime) -> str:

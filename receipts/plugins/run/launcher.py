@@ -1,11 +1,9 @@
-"""What the runner's loop needs of the world: launching, reading what an attempt left behind, and the store."""
+"""An attempt's command on this node and on all, and what it left behind."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,10 +15,6 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.plugins.run.command import ChildLimits, Ended
     from receipts.plugins.run.folder import Attempt, AttemptFolder, Mesh
-    from receipts.plugins.run.verbs import RunReporter
-    from receipts.plugins.run.walk import RunTools
-    from receipts.questions.preflight import PreflightAnswer
-    from receipts.receipt import Document, Parsed
 
 RECORDED: Final = "run.json"
 HOST_OOM: Final = "the kernel's out-of-memory killer ended a process of this control group while the command ran"
@@ -37,12 +31,12 @@ class Launcher:
         self._folder = folder
         self._mesh = mesh
         self._limits = limits
-        self._words = CommandWords(words)
+        self.words = CommandWords(words)
         self._show = show
         self._kills: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"Launcher({self._words!r}, {self._mesh!r})"
+        return f"Launcher({self.words!r}, {self._mesh!r})"
 
     def here(self, attempt: Attempt) -> Ended:
         """Run it here, and give how it ended here."""
@@ -53,7 +47,7 @@ class Launcher:
 
         folder, plan = self._folder, self._folder.plan(attempt)
         places = {"plan": plan, "dir": folder.of(attempt)}
-        words = self._words.filled(parse_plan(read(plan)), places)
+        words = self.words.filled(parse_plan(read(plan)), places)
         self._kills = oom_kills()
 
         def began(process: int) -> None:
@@ -98,44 +92,6 @@ class Launcher:
             "RECEIPTS_OUT": str(folder.of(attempt) / RECORDED),
             "RECEIPTS_JOURNAL": str(folder.of(attempt)),
         }
-
-
-def tools(
-    session: Session, folder: AttemptFolder, lane: Lane, launcher: Launcher, reporter: RunReporter, force: bool
-) -> RunTools:
-    """The tools of a walk on this machine. The store is opened for each question: a launch may last for days."""
-    from receipts.ingest.assembly import pretty
-    from receipts.plugins.run.walk import RunTools
-
-    def ask(plan: Parsed) -> PreflightAnswer:
-        from receipts.questions.preflight import PreflightAnswer, preflight
-
-        if force:
-            return PreflightAnswer("unknown", "not asked: --force", plan.name, "")
-        with session.open_store() as store:
-            return preflight(plan, lane, store)
-
-    def launch(attempt: Attempt) -> Ended:
-        reporter.begins(attempt)
-        return launcher.everywhere(attempt)
-
-    return RunTools(
-        launch=launch,
-        gather=lambda attempt: gather(session, folder, attempt, lane, launcher),
-        encode=pretty,
-        submit=lambda document: _submit(session, document),
-        ask=ask,
-        tell=reporter.step,
-        name=lambda: str(uuid.uuid4()),
-        host=platform.node(),
-    )
-
-
-def _submit(session: Session, document: Document) -> str:
-    outcome = session.submit_one(document)
-    if outcome.error is not None:
-        raise outcome.error
-    return document.id
 
 
 def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:
