@@ -51,7 +51,7 @@ def may_retry(receipt: Parsed) -> tuple[bool, str]:
     if phase in WINDOWS:
         return True, f"it ran out of memory in {phase.replace('_', ' ')}"
     if phase == "unknown":
-        return (False, "nothing tells in which phase it ran out, so that it may have been at work; record its steps")
+        return False, "nothing tells in which phase it ran out, so that it may have been at work; record its steps"
     return False, "it ran out at work, behind the first window that compiles: a smaller plan would hide that"
 
 
