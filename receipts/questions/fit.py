@@ -65,7 +65,7 @@ class Calibration:
 
 
 def calibrate(points: Sequence[CalibrationPoint]) -> Calibration | None:
-    """The calibration of these launches; None where fewer than `FEWEST` configurations were measured.
+    """The calibration of these launches; None for fewer than `MIN_POINTS` configurations.
 
     The mean of log(measured / estimated) over configurations, each the mean of its repeats. The interval is that of a
     next configuration: mean ± t · s · sqrt(1 + 1/n).

@@ -200,7 +200,7 @@ def refuse_unheld(document: Document, store: Store) -> None:
         raise UsageError(f"the store has no receipt of launch {launch} to supersede; submit it without --supersede")
 
 
-_MANY, _MAX_JOBS = 500, 16
+_MIN_IDS, _MAX_JOBS = 500, 16
 _BATCH: Final = 50  # receipts that a process reads at a time
 Word = Literal["same", "other", "missing", "more"]
 # What identifies the launch, or speaks of the reading itself, is not in the files.
@@ -275,7 +275,7 @@ def verify_all(
     """
     ids = store.ids()
     if jobs is None:
-        jobs = min(os.cpu_count() or 1, _MAX_JOBS) if len(ids) >= _MANY else 1
+        jobs = min(os.cpu_count() or 1, _MAX_JOBS) if len(ids) >= _MIN_IDS else 1
     work, batches = partial(verify_stored, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
     if jobs <= 1:
         for batch in batches:

@@ -22,7 +22,7 @@ from receipts.receipt.document import UNFAILED
 from receipts.stats.distributions import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
-MANY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
+MAX_AWAY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
 
 
 @rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
@@ -50,7 +50,7 @@ def _flagged_away(case: Case) -> Iterator[Offense]:
     first = next(index for index in range(segment.start, segment.stop) if index not in segment.left_out)
     marked = {index for flag in APART for index in launch.flagged.get(flag, ()) if first < index < segment.stop}
     away, change = launch.counting(marked)
-    if away > MANY * (away + segment.kept) and abs(change) > MOVED:
+    if away > MAX_AWAY * (away + segment.kept) and abs(change) > MOVED:
         yield Offense(
             at="measurement.step_flags",
             found=f"{away} of {away + segment.kept} steps are left out by flags, and lasted no longer than a "

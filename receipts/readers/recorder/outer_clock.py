@@ -15,7 +15,7 @@ from receipts.ingest.literals import counted
 from receipts.ingest.reader import JsonReader
 from receipts.ingest.reading import Reading
 
-FEWEST, MAX_EDGES = 8, 1000
+MIN_ROWS, MAX_EDGES = 8, 1000
 BOUND: Final = 0.002  # of the rate: what the looks leave open may be no more
 
 
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 def rate(rows: Sequence[Row]) -> Rate | None:
     """The rate of the job's clock; None where there are too few edges, or they are too vague."""
-    if len(rows) < FEWEST:
+    if len(rows) < MIN_ROWS:
         return None
     quarter = len(rows) // 4 + 1
     begin, end = (_closest(part) for part in (rows[:quarter], rows[-quarter:]))

@@ -403,7 +403,7 @@ def test_a_question_is_bounded(client: TestClient, monkeypatch: pytest.MonkeyPat
     assert client.get("/runs", params={"q": "chips>=1 " * 51}).status_code == 400
     assert client.post("/v1/compare", json={"a": ["x"] * 1001, "b": [B]}).status_code == 422
     assert client.get("/v1/frontier?lane=cpu-torch&lane=cpu-torch").json() == client.get("/v1/frontier").json()
-    monkeypatch.setattr("receipts.api.comparison.MOST", 3)
+    monkeypatch.setattr("receipts.api.comparison.MAX_RECEIPTS", 3)
     refused = client.get("/v1/compare", params={"a": "label=*", "b": B})
     assert (refused.status_code, "at most 3" in refused.json()["detail"]) == (400, True)
 
