@@ -1,7 +1,8 @@
 """Precision and recall of ``receipts lint`` on labelled Markdown: ``python benchmarks/lint_corpus.py FOLDER``.
 
 ``labels.jsonl`` beside the files has one line a statement: ``file``, ``line`` and ``column`` from 1, and its ``text``;
-``text`` may be replaced by ``length``, so that labels can be kept of pages that are not to be copied. With
+``text`` may be replaced by ``length``, so that labels can be kept of pages that are not to be copied. A label with
+``"claimed": false`` is a statement that lint does not claim to find: it counts neither way. With
 ``--labels FILE`` they lie elsewhere. A label is met by a statement that overlaps it, and a statement is right where it
 overlaps a label. A page without labels has no statement: everything that is found on it is wrong.
 """
@@ -26,6 +27,7 @@ class Label:
     column: int
     end: int
     text: str = ""
+    claimed: bool = True
 
 
 @dataclass
@@ -58,14 +60,21 @@ def read_labels(path: Path) -> Iterator[Label]:
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         length = row["length"] if "length" in row else len(row["text"])
-        yield Label(row["file"], row["line"], row["column"], row["column"] + length, row.get("text", ""))
+        yield Label(
+            row["file"],
+            row["line"],
+            row["column"],
+            row["column"] + length,
+            row.get("text", ""),
+            row.get("claimed", True),
+        )
 
 
 def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score:
     """The score over the Markdown files of a folder whose names meet a pattern."""
     from receipts.plugins.lint.page import page
     from receipts.plugins.lint.statement import Statement
-    from receipts.plugins.lint.verbs import source_files
+    from receipts.plugins.lint.verbs import pages
 
     marked: dict[str, list[Label]] = {}
     for label in read_labels(labels or folder / "labels.jsonl"):
@@ -74,12 +83,13 @@ def score(folder: Path, pattern: str = "*", labels: Path | None = None) -> Score
     for path in sorted(folder.glob("*.md")):
         if not fnmatch.fnmatch(path.name, pattern):
             continue
-        (one,) = source_files([str(path)])
-        found = [item for item in page(one.read(), path.name) if isinstance(item, Statement) and item.values]
-        wanted = marked.get(path.name, [])
+        ((_, text),) = pages([str(path)])
+        found = [item for item in page(text, path.name) if isinstance(item, Statement) and item.values]
+        every = marked.get(path.name, [])
+        wanted = [one for one in every if one.claimed]
         total.found += len(found)
         total.labels += len(wanted)
-        total.wrong += [f"{item.place} “{item.text}”" for item in found if not any(_meet(item, one) for one in wanted)]
+        total.wrong += [f"{item.place} “{item.text}”" for item in found if not any(_meet(item, one) for one in every)]
         total.missed += [
             f"{one.file}:{one.line}:{one.column} “{one.text}”"
             for one in wanted

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from receipts.plugins.lint.quantity import quantities, si
 from receipts.plugins.lint.statement import StatementDraft
-from receipts.receipt.accelerators import ACCELERATORS, Accelerator
+from receipts.receipt.accelerators import ACCELERATORS
 from receipts.stats.rounding import Interval
 
 _SPEEDS: Final = frozenset(
@@ -107,11 +107,8 @@ def _beside(pair: _Pair, share: StatementDraft, text: str) -> bool:
 
 def _share_of_peak(drafts: list[StatementDraft], text: str) -> list[StatementDraft]:
     """MFU beside FLOP/s of a chip and a peak of one sentence."""
-    peaks, shares, rates = (
-        list(_PEAK.finditer(text)),
-        _single(drafts, "mfu"),
-        _single(drafts, "tflops_per_second_per_chip"),
-    )
+    shares, rates = _single(drafts, "mfu"), _single(drafts, "tflops_per_second_per_chip")
+    peaks = list(_PEAK.finditer(text)) if shares and rates else []
     if not len(peaks) == len(shares) == len(rates) == 1 or shares[0].bound not in ("", "about"):
         return drafts
     peak, share, rate = next(quantities(peaks[0]["before"] or peaks[0]["after"])), shares[0], rates[0]
@@ -150,34 +147,26 @@ def chips_in(text: str) -> frozenset[str]:
 
 
 def beyond_hardware(drafts: Sequence[StatementDraft], text: str) -> list[StatementDraft]:
-    """The statements of a text, of which those above what one of its accelerators can do say so."""
-    named = chips_in(text) if drafts else frozenset()
-    chips = [chip for chip in ACCELERATORS if chip.key in named]
-    return [
-        replace(item, contradiction=_beyond(item, chips, text)) if not item.contradiction else item for item in drafts
-    ]
+    """The statements of a text; those above what one of its accelerators can do say so."""
+    return [item if item.contradiction else replace(item, contradiction=_beyond(item, text)) for item in drafts]
 
 
-def _beyond(item: StatementDraft, chips: list[Accelerator], text: str) -> str:
-    if item.kind == "ratio" or not item.values or item.direction in ("better", "worse"):
+def _beyond(item: StatementDraft, text: str) -> str:
+    rate = item.metric == "tflops_per_second_per_chip"
+    judged = rate or item.metric in ("mfu", "peak_bytes")
+    if not judged or item.kind == "ratio" or not item.values or item.direction in ("better", "worse"):
         return ""
     value = max(one.low for one in item.intervals)
-    if item.metric == "mfu" and item.unit in ("%", "") and value > (100.0 if item.unit == "%" else 1.0):
-        return "an MFU above 100 % is not possible"
-    rate, size, behind = (
-        item.metric == "tflops_per_second_per_chip",
-        si(item.unit) or 1.0,
-        text[item.end : item.end + 16],
-    )
-    if item.metric not in ("tflops_per_second_per_chip", "peak_bytes") or not (
-        _EACH.search(item.unit + behind) or (rate and _EACH.search(text))
-    ):
+    if item.metric == "mfu":
+        return "an MFU above 100 % is not possible" if value > (100.0 if item.unit == "%" else 1.0) else ""
+    if not (_EACH.search(item.unit + text[item.end : item.end + 16]) or (rate and _EACH.search(text))):
         return ""
-    peaks = [
-        (*chip.dense_peak_flops_per_second.values(), *chip.sparse_peak_flops_per_second.values()) for chip in chips
-    ]
-    limits = [max(peak, default=0.0) for peak in peaks] if rate else [float(chip.hbm_bytes or 0) for chip in chips]
-    if not limits or not all(limits) or value * size <= max(limits) * _WIDE:
+    named = chips_in(text)
+    limits: list[float] = []
+    for chip in (one for one in ACCELERATORS if one.key in named):
+        peaks = (*chip.dense_peak_flops_per_second.values(), *chip.sparse_peak_flops_per_second.values())
+        limits.append(max(peaks, default=0.0) if rate else float(chip.hbm_bytes or 0))
+    if not limits or not all(limits) or value * (si(item.unit) or 1.0) <= max(limits) * _WIDE:
         return ""
-    most = f"{max(limits) / 1e12:,g} TFLOP/s" if rate else f"{max(limits) / 2**30:,g} GiB"
-    return f"no accelerator that is named here has more than {most}"
+    highest = f"{max(limits) / 1e12:,g} TFLOP/s" if rate else f"{max(limits) / 2**30:,g} GiB"
+    return f"no accelerator that is named here has more than {highest}"

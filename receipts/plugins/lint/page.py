@@ -9,7 +9,7 @@ from typing import Final
 
 from receipts.plugins.lint.arithmetic import chips_in
 from receipts.plugins.lint.markdown import Text, TextBlock, blocks
-from receipts.plugins.lint.prose import sentences, statements
+from receipts.plugins.lint.prose import compares, sentences, statements
 from receipts.plugins.lint.quantity import quantities, si
 from receipts.plugins.lint.ranking import FIRST, RANKED, ranking_words
 from receipts.plugins.lint.statement import UNNAMED, NamedReceipt, PageRemark, Statement, StatementDraft
@@ -77,6 +77,8 @@ def _linked(
         free = [item for item in free if item.draft.end <= start][-1:]
     if free:
         return [replace(item, link=link) if item in free else item for item in drafts], None
+    if len(link.receipts) == 2 and compares(text[start:end]):
+        return [*drafts, _Found(StatementDraft(start, end, "reading", UNNAMED, (), ""), cell, link)], None
     return drafts, (f"{link.target} backs no number", "put the number with its unit into the link's text")
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted, known_peaks
 from receipts.plugins.lint.quantity import QUALIFIED, SOFT, UNIT, Quantity, quantities, si
-from receipts.plugins.lint.statement import MIRRORED, UNNAMED, Direction, Kind, StatementDraft
+from receipts.plugins.lint.statement import UNNAMED, UNREAD, Direction, Kind, StatementDraft
 
 _NOUNS: Final = {
     "mfu": r"MFU|(?:model[- ])?flops?[- ]utili[sz]ation|(?:the\s|dense\s|bf16\s)*peak"
@@ -63,14 +63,6 @@ _AFTER: Final = re.compile(
 )
 _SPEED: Final = re.compile(r"faster|quicker|slower|speed-?\s?ups?|slow-?downs?|as\s(?:fast|quick|slow)", re.IGNORECASE)
 _ALL_OF: Final = re.compile(r"\b(?:steps?|iterations?|training|throughput|runs?|end-to-end|it)\b|[.;]\s", re.IGNORECASE)
-_MEANS: Final = re.compile(
-    r"\b(?:with|without|by|using|from|for|in|on|of|via|after|and|more)\s(?:[\w-]+\s){0,3}$", re.IGNORECASE
-)
-_SLOWER_BY: Final = re.compile(rf"(?:{_SPEED.pattern})\s(?:by|of)\s{SOFT}$", re.IGNORECASE)
-_LASTING: Final = re.compile(r"[\s-]?(?:longer|shorter|as\slong)\b", re.IGNORECASE)
-_COUNTED: Final = re.compile(
-    r"\s(?:more|fewer|less|longer|larger)\s(?:\w+\s)?(?:steps|iterations|param\w*|layers|data|tokens(?!\s?/)|\w+.hours)\b"
-)
 _BASELINE: Final = re.compile(
     r"\sof\s(?:(?:the|its|our)\s)?(?:\w+\s)?(?:baseline|reference|original|that|those|what)\b", re.IGNORECASE
 )
@@ -92,11 +84,15 @@ _TIMED: Final = re.compile(
     rf"finished|from|fell|went|dropped|[(:=])|\s?[(:=])|\b(?:step|iteration)[-_ ]times?\b)|{_NOUN.pattern}",
     re.IGNORECASE,
 )
-_SPREAD: Final = re.compile(
-    r"(?:\b(?:std|stdev|stddev|sd|spread|jitter|variance|margin|deviation|noise)|σ)(?:\s?(?:of|is|[:=]))?\W{0,3}$",
+# A spread, or what a number is out of.
+_ASIDE: Final = re.compile(
+    r"(?:\b(?:std|stdev|stddev|sd|spread|jitter|variance|margin|deviation|noise)|σ)(?:\s?(?:of|is|[:=]))?\W{0,3}$"
+    r"|\d\s?(?:[GMT]i?B?)?\)?\s(?:(?:out\s)?of|/)\s(?:the\s)?$",
     re.IGNORECASE,
 )
-_OUT_OF: Final = re.compile(r"\d\s?(?:[GMT]i?B?)?\)?\s(?:(?:out\s)?of|/)\s(?:the\s)?$", re.IGNORECASE)
+_OF: Final = re.compile(r"\s?of\s")
+_BRACKET: Final = re.compile(r"[\s*_]*[(,]\s?")
+_TIME_BEHIND: Final = re.compile(rf"\s(?:of\s)?(?:the\s)?{_NOUN.pattern}", re.IGNORECASE)
 _CHIP: Final = (
     r"(?:[ABHL]\d{2,3}s?|G[BH]\d{2,3}|MI\d{3}\w*|RTX\w*|TPU\w*|v\d[ep]?|\d090|(?:GPU|card|chip|node|device|host)s?)\b"
 )
@@ -140,7 +136,13 @@ _WOULD: Final = re.compile(
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?…])[\"')\]]*\s+(?=[\"'(\[>~]*[^\W_])(?<!e\.g\. )(?<!i\.e\. )(?<!vs\. )(?<!ca\. )(?<!approx\. )"
 )
-_LONGEST: Final = 1000  # characters of a sentence, so that the work for each number is bounded
+_MAX_SENTENCE: Final = 1000  # characters of a sentence, so that the work for each number is bounded
+# What a sentence without a link says beside a number, if it states anything.
+_PLAIN: Final = re.compile(
+    r"tok|\btk/|[tw]ps\b|tgs\b|flop|mfu|hfu|goodput|utili[sz]|/\s?(?:s\b|sec|it|step)|\b(?:per|an?)\s(?:sec|step|iter)"
+    r"|\bs\b|\d\s?(?:[kMGT]i?B|G|gig|µs|us|ms|s|m|h)\b|mem|\bpeak|step|iter|compil|time|\bepoch",
+    re.IGNORECASE,
+)
 _LABEL: Final = re.compile(
     rf"(?<![\w])(?:{UNIT}|(?P<mfu>MFU|flops\sutili[sz]ation)|(?P<hfu>HFU|goodput))\s?[)\]]?(?:[:=*_\s]|\b(?:of|is|was|at|to|"
     r"from|reache[sd]|goes|went|rose|fell|up|improve[sd]|now|only|about|roughly|are|stays|drop(?:s|ped)|rises)\b)*[~≈]?$",
@@ -160,11 +162,12 @@ _MORE: Final = re.compile(
 
 
 def statements(text: str, links: Sequence[tuple[int, int]] = ()) -> Iterator[StatementDraft]:
-    """Every statement of a paragraph, in order; of ``links``, spans of the text, every number is one."""
+    """Every statement of a paragraph, in order; every number inside ``links``, spans of the text, is one."""
     for start, end in sentences(text):
         spans = tuple((low - start, high - start) for low, high in links if low < end and start < high)
-        for draft in in_sentence(text[start:end], spans):
-            yield replace(draft, start=draft.start + start, end=draft.end + start)
+        if spans or _PLAIN.search(text, start, end):
+            for draft in in_sentence(text[start:end], spans):
+                yield replace(draft, start=draft.start + start, end=draft.end + start)
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -172,9 +175,9 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for match in [*_SENTENCE.finditer(text), None]:
         end = match.start() if match else len(text)
-        while end - start > _LONGEST:
-            blank = text.rfind(" ", start, start + _LONGEST)
-            part = blank + 1 if blank > start else start + _LONGEST
+        while end - start > _MAX_SENTENCE:
+            blank = text.rfind(" ", start, start + _MAX_SENTENCE)
+            part = blank + 1 if blank > start else start + _MAX_SENTENCE
             yield start, part
             start = part
         yield start, end
@@ -183,27 +186,35 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
 def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[StatementDraft, ...]:
-    """Statements of one sentence. A question, a target, a condition and what is denied state nothing unless linked."""
+    """Statements of one sentence. A question, a target, a condition and a denial state nothing unless linked.
+
+    A share or a factor without a link is a statement only if the two numbers beside it contradict it.
+    """
     known: list[StatementDraft] = []
+    unlinked: set[int] = set()
     asked = text.rstrip(" *_\"')+").endswith("?")
     for quantity in quantities(text, tuple(at for span in links for at in span)):
         linked = any(low < quantity.end and quantity.start < high for low, high in links)
-        if _SPREAD.search(text, max(0, quantity.start - 24), quantity.start) or _OUT_OF.search(
-            text, max(0, quantity.start - 24), quantity.start
-        ):
-            continue
         draft = _draft(text, quantity, known, linked=linked)
-        if draft is not None and (linked or not (asked or _is_open(text, quantity))):
+        if draft is None or _ASIDE.search(text, max(0, quantity.start - 24), quantity.start):
+            continue
+        if linked or not (asked or _is_open(text, quantity)):
             known.append(draft)
-    return tuple(contradicted(beyond_hardware(known, text), text))
+            unlinked |= set() if linked else {draft.start}
+    checked = contradicted(beyond_hardware(known, text), text)
+    relative = [item for item in checked if item.kind == "ratio" or item.unit == "points"]
+    return tuple(item for item in checked if item not in relative or item.contradiction or item.start not in unlinked)
 
 
 def _is_open(text: str, quantity: Quantity) -> bool:
     """Whether a target, an expectation, a denial or a condition governs a number."""
-    start = max(0, quantity.start - 300)
-    begins = max((match.end() for match in _CLAUSE.finditer(text, start, quantity.start)), default=start)
-    clause = text[begins : quantity.start]
-    return bool(_OPEN.search(clause) or _WOULD.match(text, quantity.end))
+    return bool(_OPEN.search(_clause(text, quantity.start, 300)) or _WOULD.match(text, quantity.end))
+
+
+def _clause(text: str, end: int, reach: int = 90) -> str:
+    """The words before a number, from the beginning of its clause."""
+    start = max(0, end - reach)
+    return text[max((match.end() for match in _CLAUSE.finditer(text, start, end)), default=start) : end]
 
 
 def _draft(text: str, quantity: Quantity, known: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
@@ -219,7 +230,7 @@ def _draft(text: str, quantity: Quantity, known: list[StatementDraft], *, linked
                 draft = reading(text, quantity, metric, quantity.unit)
         case "percent" | "ratio" | "points":
             draft = _relative(text, quantity, known)
-            draft = None if draft and draft.metric in ("utilisation", "latency_seconds") and not linked else draft
+            draft = None if draft and draft.metric in UNREAD and not linked else draft
         case "none":
             return _labelled(text, quantity) or (_sibling(text, quantity, known) if linked else None)
     counted = quantity.dimension == "ratio" and re.match(rf"\s?(?:{_CHIP}|\d)", text[quantity.end :], re.IGNORECASE)
@@ -233,7 +244,7 @@ def stated(quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Di
 
 
 def reading(text: str, quantity: Quantity, metric: str, unit: str) -> StatementDraft:
-    """A number with a unit as a statement: a reading of the metric, or a change where the words beside it say so."""
+    """A number with a unit as a statement: a reading of the metric, or a change if the words beside it say so."""
     if quantity.joined == "change":
         low, high = quantity.values
         return stated(quantity, "change", metric, unit, "up" if high > low else "down" if high < low else "equal")
@@ -250,18 +261,18 @@ def reading(text: str, quantity: Quantity, metric: str, unit: str) -> StatementD
 
 
 def rate_metric(quantity: Quantity) -> str:
-    """The metric of a rate, of FLOP/s, or of a time a step."""
-    unit = quantity.unit.lower()
+    """The metric of a rate, of FLOP/s, or of a time per step."""
     if quantity.dimension in ("flops", "period"):
         return "tflops_per_second_per_chip" if quantity.dimension == "flops" else "step_seconds"
-    if re.search(r"\b(?:tok|tk|tps|wps|tgs)", unit):
-        each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die|tgs", unit)
-        return "tokens_per_second_per_chip" if each else "tokens_per_second"
-    return "steps_per_second" if re.search(r"\b(?:it|step)", unit) else "samples_per_second"
+    unit = quantity.unit.lower()
+    if not re.search(r"\b(?:tok|tk|tps|wps|tgs)", unit):
+        return "steps_per_second" if re.search(r"\b(?:it|step)", unit) else "samples_per_second"
+    each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die|tgs", unit)
+    return "tokens_per_second_per_chip" if each else "tokens_per_second"
 
 
 def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
-    metric, behind = rate_metric(quantity), text[quantity.end :]
+    metric, behind = rate_metric(quantity), text[quantity.end : quantity.end + 40]
     near = re.split(r"[,;(]", text[max(0, quantity.start - 40) : quantity.start])[-1]
     if quantity.dimension == "flops":
         known = all(round(value * (si(quantity.unit) or 1.0) / 1e12, 1) in known_peaks() for value in quantity.values)
@@ -270,16 +281,17 @@ def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
             return None
         if _ALL_CHIPS.search(near + quantity.unit) or re.match(r"\s(?:across|over|in\stotal|on\sall)\b", behind):
             metric = "aggregate_flops"
-    each = re.search(rf"\b(?:each|every|per)[\s-]{_CHIP}[^.;:,()]*$", near, re.IGNORECASE)
-    metric = "tokens_per_second_per_chip" if metric == "tokens_per_second" and each else metric
+    elif metric == "tokens_per_second" and re.search(
+        rf"\b(?:each|every|per)[\s-]{_CHIP}[^.;:,()]*$", near, re.IGNORECASE
+    ):
+        metric = "tokens_per_second_per_chip"
     return reading(text, quantity, metric, quantity.unit)
 
 
 def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | None:
-    """A size as a statement on peak memory; None where it is a device's, a file's, or nobody names memory beside it."""
+    """A size as a statement on peak memory; None for a device's or a file's, or if the words beside it name none."""
     start, end = quantity.start, quantity.end
-    behind = re.split(r"[.;,(]", text[end : end + 18])[0]
-    near = _clause(text, start)[-50:] + " # " + behind
+    near = _clause(text, start)[-50:] + " # " + re.split(r"[.;,(]", text[end : end + 18])[0]
     of_chip = _HAS.search(text, max(0, start - 30), start) or _OF_CHIP.match(text, end)
     taken = "i" in quantity.unit and _TAKEN.search(near)  # binary units are those of allocators
     named = taken or _MEMORY.search(near) or (linked and quantity.unit.lower() != "g")
@@ -290,10 +302,10 @@ def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | No
 
 
 def _timed(text: str, quantity: Quantity) -> str:
-    """What a time is of, by the noun before it in its clause, or right behind it; empty where none is."""
-    behind = re.compile(rf"\s(?:of\s)?(?:the\s)?{_NOUN.pattern}", re.IGNORECASE).match(text, quantity.end)
+    """The metric of a time, by the noun before it in its clause, or right behind it; empty without one."""
+    behind = _TIME_BEHIND.match(text, quantity.end)
     before = re.split(r"[.](?=\s)|[;|]", text[max(0, quantity.start - 80) : quantity.start])[-1]
-    if re.match(r"\s?\d+\s?(?:m|min|s|sec|h)", text[quantity.end :]) or re.search(
+    if re.match(r"\s?\d+\s?(?:m|min|s|sec|h)", text[quantity.end : quantity.end + 40]) or re.search(
         r"\d\s?(?:h|m|min\w*|hours?)\s$", before
     ):
         return ""  # a part of `1 h 23 min`
@@ -306,110 +318,80 @@ def _timed(text: str, quantity: Quantity) -> str:
     return metric if metric.endswith("_seconds") else ""
 
 
-def _clause(text: str, end: int) -> str:
-    start = max(0, end - 90)
-    return text[max((match.end() for match in _CLAUSE.finditer(text, start, end)), default=start) : end]
-
-
 def _relative(text: str, quantity: Quantity, known: list[StatementDraft]) -> StatementDraft | None:
-    """A percentage, percentage points or a factor of what is named behind it, or before it; None where nothing is."""
+    """A percentage, percentage points or a factor of the quantity named behind or before it; None without one."""
     start, end, before = quantity.start, quantity.end, _clause(text, quantity.start)
     after = _AFTER.match(text, end)
-    assert after is not None  # of which every part is optional
+    assert after is not None  # every part of it is optional
     word, noun = after["as"] or after["sense"] or after["loss"] or "", _NOUN.match(after["noun"] or "")
-    whole = (after["whole"] or "").strip() == "of" or word.endswith(" of")
+    baseline = _BASELINE.match(text, end)
+    whole = (after["whole"] or "").strip() == "of" or word.endswith(" of") or bool(noun and not word) or bool(baseline)
     metric = noun.lastgroup if noun else None
-    if (
-        noun
-        and noun[0].lower().endswith("peak")
-        and (not whole or re.search(r"\b(?:learning|LR|rate)\b", text[:start]))
-    ):
+    if noun and noun[0].lower().endswith("peak") and re.search(r"\b(?:learning|LR|rate)\b|^$", text[:start]):
         return None
-    timed = re.search(r"\b(?:takes?|took|needs?|in|costs?)\s(?:\w+\s){0,2}$", text[:start])
-    if _LASTING.match(text, end):
+    if re.match(r"[\s-]?(?:longer|shorter|as\slong)\b", text[end : end + 16], re.IGNORECASE):
         metric = "step_seconds" if re.search(r"\b(?:step|iteration)s?\b", before) else None
-    elif noun and noun[0].lower() == "time" and not word and not timed:
-        metric = None
+    elif noun and noun[0].lower() == "time" and not word:
+        metric = metric if re.search(r"\b(?:takes?|took|needs?|in|costs?)\s(?:\w+\s){0,2}$", before) else None
     elif noun is None and _SPEED.search(word):
-        metric = _named_before(before) or _part_before(text[max(0, start - 80) : start]) or "tokens_per_second"
-    elif noun is None and not word and _SLOWER_BY.search(before):
-        metric = "tokens_per_second"
-    elif noun is None and known and _in_brackets(text, quantity, known[-1]):
-        metric = known[-1].metric
-    elif noun is None and (
-        not re.match(r"\s?of\s", text[end:]) or _BASELINE.match(text, end) or re.search(r"\bwithin\W*$", before)
-    ):
+        # A part of a step that is faster is not the rate.
+        part = max((one.end() for one in _NOUN.finditer(before) if one["latency_seconds"]), default=None)
+        of_part = part is not None and not _ALL_OF.search(before, part)
+        metric = _named_before(before) or ("latency_seconds" if of_part else "tokens_per_second")
+    elif noun is None and known and quantity.signed and _BRACKET.fullmatch(text, known[-1].end, start):
+        metric = known[-1].metric  # `98k tok/s (+13 %)`
+    elif noun is None and (baseline or not _OF.match(text, end) or re.search(r"\bwithin\W*$", before)):
         metric = _named_before(before)
-    if metric is None or _COUNTED.match(text, end):
+    if metric is None:
         return None
     unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
-    share = metric in ("mfu", "utilisation") and unit == "%" and not quantity.worded
     quantity = replace(quantity, end=max(end, *(after.end(name) for name in ("as", "sense", "noun", "loss"))))
+    share = metric in ("mfu", "utilisation") and unit == "%"
     if share and (quantity.joined == "change" or not (quantity.signed or word or re.search(r"\bby\W*$", before))):
         return reading(text, quantity, metric, unit)
-    sense = _sense(text, quantity, word, whole=whole or bool(noun and not word) or bool(_BASELINE.match(text, end)))
-    verb = text[start:end].lower()
-    if verb.startswith("halv"):
-        quantity, sense = replace(quantity, bound=MIRRORED.get(quantity.bound, quantity.bound)), "level"
-    elif re.match("doubl|tripl|quadrupl", verb):
-        sense = "up"
+    sense = _sense(text, quantity, word, whole=whole)
     if sense == "level" and unit != "points":
         size = 0.01 if unit == "%" else 1.0
-        values, halves = tuple(one * size for one in quantity.values), tuple(one * size for one in quantity.halves)
-        quantity, unit, sense = (
-            replace(quantity, values=values, halves=halves),
-            "×",
-            "down" if values[0] < 1.0 else "up",
-        )
-    kind: Kind = "change" if unit == "points" else "ratio"
-    return stated(quantity, kind, metric, unit, "none" if sense == "level" else sense)
+        values, halves = (tuple(one * size for one in part) for part in (quantity.values, quantity.halves))
+        quantity, unit, sense = replace(quantity, values=values, halves=halves), "×", "up" if values[0] >= 1 else "down"
+    return stated(
+        quantity, "change" if unit == "points" else "ratio", metric, unit, "none" if sense == "level" else sense
+    )
 
 
-def _in_brackets(text: str, quantity: Quantity, last: StatementDraft) -> bool:
-    """Whether a signed number is right behind a statement and can only be its change: `98k tok/s (+13 %)`."""
-    opened = re.fullmatch(r"[\s*_]*[(,]\s?", text[last.end : quantity.start])
-    return quantity.signed and bool(opened) and re.match(r"[*_]*\s?[),]", text[quantity.end :]) is not None
+def compares(words: str) -> bool:
+    """Whether words compare without a number: `twice as fast`, `less memory`, `cut by a third`."""
+    return bool(
+        _SENSE.search(words) or re.search(r"\b(?:twice|thrice|half|halv\w+|as\s\w+|thirds?|quarters?)\b", words)
+    )
 
 
 def _named_before(before: str) -> str | None:
-    """The metric that the words before a number name as what it is of: nothing but verbs stands between."""
+    """The metric that the words before a number name as its quantity: only verbs stand between."""
     last = max(_NOUN.finditer(before), key=lambda match: match.start(), default=None)
     if last is None or not _FILL.fullmatch(before, last.end()) or last[0].lower().endswith("peak"):
         return None
     return last.lastgroup
 
 
-def _part_before(text: str) -> str | None:
-    """A part of a step as what is faster, where the words before a number name one and no step after it."""
-    last = max(
-        (match for match in _NOUN.finditer(text) if match["latency_seconds"]), key=lambda one: one.start(), default=None
-    )
-    if last is None or _ALL_OF.search(text, last.end()) or _MEANS.search(text, 0, last.start()):
-        return None
-    return "latency_seconds"
-
-
 def _sense(text: str, quantity: Quantity, word: str, *, whole: bool = False) -> Direction:
     """Which way a share or a factor goes, by the word right behind it, then by those before it."""
-    before = _clause(text, quantity.start)
-    behind: Direction = _sense_of(word)
+    before, behind = _clause(text, quantity.start), _sense_of(word)
     if text.startswith(QUALIFIED, quantity.start):
         return "equal"
     if quantity.signed:
-        down: Direction = "down" if quantity.values[0] < 0 else "up"
-        return behind if behind in ("better", "worse") and down == "up" else down
+        sign: Direction = "down" if quantity.values[0] < 0 else "up"
+        return behind if behind in ("better", "worse") and sign == "up" else sign
     direct, to, by = _DIRECT.search(before), _TO.search(before), _BY.search(before)
     verb = _sense_of(direct["verb"]) if direct else "none"
     verbs = [_sense_of(one[0]) for one in _SENSE.finditer(before, 0, by.start() if by else len(before))]
     if verb == "equal":
-        return "equal"
+        return verb
     if word.startswith("as"):
         return "down" if word.endswith("slow") else "level"
-    if behind != "none":
-        return behind
-    if verb != "none" or (to and verbs):
-        return verb if verb != "none" else "level"
-    if whole and not by:
+    if behind != "none" or verb != "none":
+        return behind if behind != "none" else verb
+    if (to and verbs) or (whole and not by):
         return "level"
     return verbs[-1] if verbs else "none"
 

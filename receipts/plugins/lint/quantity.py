@@ -1,7 +1,6 @@
 """Numbers with units as people write them in prose: `98k tok/s`, `2.6 s/step`, `1.3×`, `from 3018 ms to 2664 ms`.
 
-Shares and multiples may be words: `two thirds`, `twice`, `threefold`, `halved`. What a digit and a unit mean is
-`receipts.base.units`.
+What a digit and a unit mean is `receipts.base.units`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _NO_KIND = r"(?!(?:and|at|for|gives?|in|of|on|reach\w*|the|to|with|x)\s)"
 _KIND = rf"(?:{_NO_KIND}[a-z][a-z-]+\s(?={_UNITS['rate']}|{_UNITS['flops']}))?"
 _SCALE = r"(?:[kKM](?![A-Za-z])|\s(?:thousand|million|billion)\b|\s[kM](?=\s?tok))"
 _QUANTITY: Final = re.compile(
-    r"(?:(?<![\w$€£#@\\.,])(?<![\w.,%)][.,/−–-])(?<![\d.,%)]:)|(?<=\d)(?=±))"
+    r"(?=[\d.+\-−–±~≈])(?:(?<![\w$€£#@\\.,])(?<![\w.,%)][.,/−–-])(?<![\d.,%)]:)|(?<=\d)(?=±))"
     rf"(?P<sign>\+/?[-−]\s?|±\s?|[+\-−–]|~|≈)?(?P<a>{UNSIGNED})(?P<plus>\+)?(?P<scale>{_SCALE})?"
     rf"(?:\s?(?:-|–|—|~)\s?(?P<b>{UNSIGNED})(?P<scale_b>{_SCALE})?(?=\s?-?(?:{'|'.join(_UNITS.values())})))?"
     rf"(?:\s?-?{_KIND}(?:{UNIT}))?(?![\d]|[.,]\d|[A-Za-z_])",
@@ -65,6 +64,11 @@ _BOUNDS: Final = re.compile(
     r"close\sto|(?:just|slightly|a\slittle)\s(?:over|under|above|below|more\sthan|less\sthan)|[~≈]))\s?(?:an?\s)?$",
     re.IGNORECASE,
 )
+# How a bound's words end: most numbers have none before them.
+_BOUND_ENDS: Final = (
+    *("than", "least", "most", "above", "over", "under", "below", "to", "as", "an", "a", "some", "about", "around"),
+    *("roughly", "approximately", "nearly", "almost", "exceed", "exceeds", "exceeded", "exceeding", *"<>=≤≥~≈"),
+)
 _HUGE: Final = re.compile(r"[eE][+-]?\d{3}|\d{300}")  # no float, and no measurement
 _ABOUT: Final = 0.05  # of the number: what "about" allows at most
 QUALIFIED: Final = ("±", "+/-", "+-", "+/−")
@@ -75,7 +79,7 @@ class Quantity:
     """One or two printed numbers of one unit; ``joined`` says how two are joined: ``change``, ``range`` or nothing.
 
     Of a change the earlier value is first, however it is written. ``bound`` is the side that the words before it leave
-    open, and ``worded`` marks a share or multiple in words.
+    open.
     """
 
     start: int
@@ -87,17 +91,18 @@ class Quantity:
     joined: str = ""
     signed: bool = False
     bound: Bound = ""
-    worded: bool = False
 
 
 def quantities(text: str, breaks: tuple[int, ...] = ()) -> Iterator[Quantity]:
     """Every number of a text with its unit, in order; numbers of one unit that words join come as one.
 
-    No two are joined across one of ``breaks``, the ends of links. Words win over digits: `by a factor of 2`.
+    No two are joined across one of ``breaks``, the ends of links.
     """
-    words = list(_worded(text))
     last: Quantity | None = None
-    for one in sorted([*words, *_printed(text, words)], key=lambda item: item.start):
+    for match in _QUANTITY.finditer(text):
+        if _HUGE.search(match[0]):
+            continue
+        one = _printed(text, match)
         joined = _joined(text, last, one) if last and not any(last.end <= at <= one.start for at in breaks) else None
         if last is not None and joined is None:
             yield last
@@ -106,28 +111,27 @@ def quantities(text: str, breaks: tuple[int, ...] = ()) -> Iterator[Quantity]:
         yield last
 
 
-def _bound_before(text: str, start: int) -> Bound:
-    match = _BOUNDS.search(text, max(0, start - 24), start)
-    return (match.lastgroup or "") if match else ""  # type: ignore[return-value]  # the groups are the bounds
-
-
-def _printed(text: str, words: list[Quantity]) -> Iterator[Quantity]:
-    for match in _QUANTITY.finditer(text):
-        if any(match.start() < one.end and one.start < match.end() for one in words) or _HUGE.search(match[0]):
-            continue
-        dimension = match.lastgroup if match.lastgroup in _UNITS else "none"
-        unit = match[dimension].strip() if dimension != "none" else ""
-        sign = (match["sign"] or "").strip()
-        bound: Bound = "least" if match["plus"] else _bound_before(text, match.start())
-        about = bound == "about" or sign in ("~", "≈")
-        printed = [(match["a"], match["scale"] or match["scale_b"] or ""), (match["b"], match["scale_b"] or "")]
-        pairs = [_value(number, scale, about=about) for number, scale in printed if number]
-        low = -1.0 if sign in ("-", "−", "–") else 1.0
-        values = (low * pairs[0][0], *(value for value, _ in pairs[1:]))
-        halves = tuple(half for _, half in pairs)
-        joined, signed = "range" if len(values) == 2 else "", sign not in ("", "~", "≈")
-        bound = "about" if about else bound
-        yield Quantity(match.start(), match.end(), values, halves, dimension, unit, joined, signed, bound)
+def _printed(text: str, match: re.Match[str]) -> Quantity:
+    dimension = match.lastgroup if match.lastgroup in _UNITS else "none"
+    sign = (match["sign"] or "").strip()
+    near = text[max(0, match.start() - 24) : match.start()]
+    before = _BOUNDS.search(near) if near.rstrip().lower().endswith(_BOUND_ENDS) else None
+    bound: Bound = "least" if match["plus"] else before.lastgroup if before else ""  # type: ignore[assignment]
+    bound = "about" if sign in ("~", "≈") else bound
+    printed = [(match["a"], match["scale"] or match["scale_b"] or ""), (match["b"], match["scale_b"] or "")]
+    pairs = [_value(number, scale, about=bound == "about") for number, scale in printed if number]
+    low = -1.0 if sign in ("-", "−", "–") else 1.0
+    return Quantity(
+        match.start(),
+        match.end(),
+        (low * pairs[0][0], *(value for value, _ in pairs[1:])),
+        tuple(half for _, half in pairs),
+        dimension,
+        match[dimension].strip() if dimension != "none" else "",
+        joined="range" if len(pairs) == 2 else "",
+        signed=sign not in ("", "~", "≈"),
+        bound=bound,
+    )
 
 
 def _value(number: str, scale: str, *, about: bool) -> tuple[float, float]:
@@ -154,7 +158,7 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
     match = _JOIN.fullmatch(between) if len(between) < 60 else None
     dimensions = {first.dimension, second.dimension} - {"none"}
     single = len(first.values) == len(second.values) == 1
-    if match is None or len(dimensions) > 1 or not single or first.worded or second.worded or second.signed:
+    if match is None or len(dimensions) > 1 or not single or second.signed:
         return None
     trailing, began = second.dimension == "none" and bool(dimensions), bool(_FROM.search(before[-24:]))
     unlike = (
@@ -195,35 +199,3 @@ def relative(unit: str, to: str) -> float:
     """Factor from one unit to another of the same dimension: minutes to seconds is 60."""
     left, right = si(unit), si(to)
     return left / right if left and right else 1.0
-
-
-_COUNTS: Final = {"two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "ten": 10.0}
-_PARTS: Final = {"hal": 2.0, "thi": 3.0, "qua": 4.0, "fif": 5.0, "six": 6.0, "eig": 8.0, "ten": 10.0}
-_MULTIPLES: Final = {"tw": 2.0, "do": 2.0, "th": 3.0, "tr": 3.0, "qu": 4.0, "on": 1.5}
-_MANY: Final = "|".join(_COUNTS)
-_WORDED: Final = re.compile(
-    r"(?<![\w-])(?<!first\s)(?<!second\s)(?<!other\s)(?<!last\s)(?:"
-    r"(?P<multiple>twice|thrice|(?:doubl|tripl|quadrupl)(?:e[sd]?|ing)|one\sand\sa\shalf\stimes)\b(?!-)"
-    rf"|(?P<times>{_MANY})(?:\stimes\b(?=\s(?:the|its|as|that|more|less|fewer|faster|slower|higher|lower))|-?fold\b)"
-    rf"|(?:an?\s)?factor\sof\s{SOFT}(?P<factor>\d++(?:\.\d++)?+|{_MANY}\b)(?!\s?%)[x×]?(?!\w)"
-    rf"|(?:(?P<count>{_MANY}|one|an?)[\s-])?(?P<part>half|halv(?:e[sd]?|ing)|(?:third|quarter|fifth|sixth|eighth|tenth)s?)"
-    r"\b(?!-))",
-    re.IGNORECASE,
-)
-_ROUGH: Final = 0.05  # of a share: a third is said of 30 as of 37 %
-
-
-def _worded(text: str) -> Iterator[Quantity]:
-    """Every share (a percentage) and multiple (a ratio) that a text has in words, with the rounding of such words."""
-    for match in _WORDED.finditer(text):
-        dimension, unit, word = "ratio", "times", (match["times"] or match["factor"] or "").lower()
-        if match["part"]:
-            share = _COUNTS.get((match["count"] or "").lower(), 1.0) / _PARTS[match["part"][:3].lower()]
-            dimension, unit, value, half = "percent", "%", 100.0 * share, 100.0 * min(_ROUGH, share / 5.0)
-        elif match["multiple"]:
-            value = _MULTIPLES[match["multiple"][:2].lower()]
-            half = value / 4.0 if value >= 2.0 else 0.1
-        else:
-            value, half = (_COUNTS[word], 0.5) if word in _COUNTS else (float(word), half_place(word))
-        bound = _bound_before(text, match.start())
-        yield Quantity(match.start(), match.end(), (value,), (half,), dimension, unit, bound=bound, worded=True)

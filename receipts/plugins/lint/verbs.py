@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -19,39 +18,34 @@ from receipts.cli import output
 from receipts.cli.session import Session, verb
 
 if TYPE_CHECKING:
-    from receipts.judging.claim import ClaimFile
     from receipts.plugins.lint.check import LintResult
-
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mkd")
 SKIPPED = ("node_modules", "__pycache__", "site-packages")
-LARGEST = 8 << 20  # bytes: no page that a person wrote is near it, and it takes some thirty times as much memory
+MAX_PAGE = 8 << 20  # bytes: a page takes some thirty times as much memory
 
 
-@dataclass(frozen=True)
-class SourceFile:
-    """A file by its name in messages, and how its text is read."""
-
-    name: str
-    read: Callable[[], str]
-
-
-def source_files(words: Sequence[str]) -> Iterator[SourceFile]:
-    """Each file once, in the order of the words and of names below a folder. Raises NotFound, UsageError."""
+def pages(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The name and the text of each file once, in the order of the words. Raises NotFound, UsageError."""
     seen: set[Path] = set()
     for word in words:
         place = Path(word)
         if word == "-":
-            yield SourceFile("standard input", lambda: _bounded(sys.stdin.read(LARGEST + 1), "standard input"))
+            yield "standard input", _bounded(sys.stdin, "standard input")
             continue
         if not place.exists():
             raise NotFound(f"there is no file or folder {word}")
         if place.is_char_device() or place.is_block_device():
             raise UsageError(f"{word} is a device, which may have no end; name a file or a folder")
         for path in _below(place) if place.is_dir() else [place]:
-            if path.resolve() not in seen:
-                seen.add(path.resolve())
-                yield SourceFile(path.as_posix(), lambda path=path: _text(path))  # type: ignore[misc]
+            if path.resolve() in seen:
+                continue
+            seen.add(path.resolve())
+            try:
+                with path.open(encoding="utf-8", errors="replace", newline=None) as stream:
+                    yield path.as_posix(), _bounded(stream, str(path))
+            except OSError as error:
+                raise UsageError(f"{path}: {error.strerror or error}") from None
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -64,18 +58,10 @@ def _below(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _text(path: Path) -> str:
-    """What is no UTF-8 is shown as a replacement; a file that cannot be read is an error."""
-    try:
-        with path.open(encoding="utf-8", errors="replace", newline=None) as stream:
-            return _bounded(stream.read(LARGEST + 1), str(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-
-
-def _bounded(text: str, name: str) -> str:
-    if len(text) > LARGEST:
-        raise UsageError(f"{name}: it has more than {LARGEST >> 20} MiB, which no page has; leave it out")
+def _bounded(stream: TextIO, name: str) -> str:
+    text = stream.read(MAX_PAGE + 1)
+    if len(text) > MAX_PAGE:
+        raise UsageError(f"{name}: it has more than {MAX_PAGE >> 20} MiB, the limit of a page; leave it out")
     return text
 
 
@@ -110,15 +96,15 @@ def command(
     Exit codes: 0 no errors, 1 a linked statement does not hold (with --strict: or one has no link, or more than
     --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale.
     """
+    from receipts.judging.claim import read_claims_file
+    from receipts.plugins.lint import forms
     from receipts.plugins.lint.check import Checker
     from receipts.plugins.lint.page import page
 
-    claims = _claims(claim_files)
+    claims = tuple(read_claims_file(file) for file in claim_files)
     checker = Checker(session.rulebook, session.opened, claims)
-    results = [result for one in source_files(paths) for result in checker.check(page(one.read(), one.name))]
-    # Print the results. Their lines are clean and may have colors, which an answer of a verb shows escaped.
-    from receipts.plugins.lint import forms
-
+    results = [result for name, text in pages(paths) for result in checker.check(page(text, name))]
+    # Lines are clean and may have colors, which an answer of a verb shows escaped.
     if form == "sarif":
         from receipts import __version__
 
@@ -129,14 +115,6 @@ def command(
     else:
         output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))
     return exit_code(results, strict=strict, max_warnings=max_warnings)
-
-
-def _claims(files: Sequence[str]) -> tuple[ClaimFile, ...]:
-    if not files:
-        return ()
-    from receipts.judging.claim import read_claims_file
-
-    return tuple(read_claims_file(file) for file in files)
 
 
 def exit_code(results: Sequence[LintResult], *, strict: bool = False, max_warnings: int | None = None) -> int:

@@ -281,13 +281,13 @@ def test_a_claim_that_nobody_made_backs_nothing(world: World, capsys: pytest.Cap
 def test_statements_without_links_are_warnings_until_somebody_is_strict(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = "It runs at 98k tok/s.\n\nIt is twice as fast.\n"
+    text = "It runs at 98k tok/s.\n\nIt reaches 41 % MFU.\n"
     code, results = world.lint(text, capsys=capsys)
     assert (code, [item["code"] for item in results]) == (0, ["K107", "K107"])
     assert world.lint(text, "--strict", capsys=capsys)[0] == 1
     assert world.lint(text, "--max-warnings", "2", capsys=capsys)[0] == 0
     assert world.lint(text, "--max-warnings", "1", capsys=capsys)[0] == 1
-    ignored = "<!-- receipts: ignore the vendor says so -->\nIt is twice as fast.\n"
+    ignored = "<!-- receipts: ignore the vendor says so -->\nIt reaches 41 % MFU.\n"
     assert world.lint(ignored, "--strict", capsys=capsys)[0] == 0
 
 
@@ -351,23 +351,8 @@ def test_annotations_are_commands_of_one_line_with_their_signs_escaped(
         ("This gives +13.3 % throughput.", False, 1.1325, 1.1335),
         ("Throughput changed by −34 %.", False, 0.655, 0.665),
         ("It uses 2.5x less memory.", True, 1 / 2.55, 1 / 2.45),
-        ("It uses a third less memory.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
-        ("It saves a third of the memory.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
-        ("It takes a third of the memory.", True, 1 / 3 - 0.05, 1 / 3 + 0.05),
-        ("Step time was cut by a third.", True, 2 / 3 - 0.05, 2 / 3 + 0.05),
-        ("Peak memory fell to half.", True, 0.45, 0.55),
-        ("Peak memory fell by two thirds.", True, 1 / 3 - 0.05, 1 / 3 + 0.05),
-        ("It is a quarter faster.", False, 1.2, 1.3),
-        ("It is three times as fast.", False, 2.5, 3.5),
-        ("It is twice as slow.", False, 1 / 2.5, 1 / 1.5),
-        ("A step takes half the time.", True, 0.45, 0.55),
-        ("A step takes half as long.", True, 0.45, 0.55),
-        ("It is one and a half times as fast.", False, 1.4, 1.6),
-        ("Memory is reduced by a factor of 3.", True, 1 / 3.5, 1 / 2.5),
-        ("It gives a threefold reduction in memory.", True, 1 / 3.5, 1 / 2.5),
         ("Throughput is within 2 % of the baseline.", False, 0.975, 1.025),
         ("Throughput fell to 60 % of the baseline.", False, 0.595, 0.605),
-        ("Step time improved by a factor of 2.5.", True, 1 / 2.55, 1 / 2.45),
         ("It is at least 30 % faster.", False, 1.295, float("inf")),
         ("Throughput is at most 2 % lower.", False, 0.975, 1.9),
     ],
@@ -375,14 +360,15 @@ def test_annotations_are_commands_of_one_line_with_their_signs_escaped(
 def test_a_factor_and_a_percentage_become_the_ratio_that_they_mean(
     text: str, lower: bool, low: float, high: float
 ) -> None:
-    (item,) = [item for item in page(text, "a.md") if isinstance(item, Statement)]
+    (item,) = [item for item in page(f"[{text}](receipt:a..b)", "a.md") if isinstance(item, Statement)]
     (said,) = ratios(item, lower_is_better=lower)
     assert said.low == pytest.approx(low)
     assert said.high == pytest.approx(high)
 
 
 def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
-    (item,) = [item for item in page("It is 25 % slower.", "a.md") if isinstance(item, Statement)]
+    text = "It is [25 % slower](receipt:a..b)."
+    (item,) = [item for item in page(text, "a.md") if isinstance(item, Statement)]
     said = ratios(item, lower_is_better=False)
     assert any(one.contains(0.75) for one in said)
     assert any(one.contains(0.8) for one in said)
@@ -391,10 +377,6 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "A step takes [a fifth less time](receipt:<a0>..<b0>).",
-        "It is [a quarter faster](receipt:<a0>..<b0>).",
-        "Step time was [cut by a fifth](receipt:<a0>..<b0>).",
-        "Step time fell [to four fifths](receipt:<a0>..<b0>).",
         "Step time [improved by 20 %](receipt:<a0>..<b0>).",
         "Step time [improved by 25 %](receipt:<a0>..<b0>).",
         "Step time fell [by 160 ms](receipt:<a0>..<b0>).",
@@ -409,15 +391,12 @@ def test_slower_may_be_said_of_the_rate_or_of_the_time() -> None:
         "A step takes [0.64 s instead of 0.80 s](receipt:<a0>..<b0>).",
         "It [saves 160 ms per step](receipt:<a0>..<b0>).",
         "[Saves 160 ms per step](receipt:<a0>..<b0>).",
-        "Without it a run is [a fifth slower](receipt:<b0>..<a0>).",
         "Without it a run is [1.25 times as slow](receipt:<b0>..<a0>).",
-        "Without it a step takes [a quarter longer](receipt:<b0>..<a0>).",
         "Throughput is [within 30 %](receipt:<a0>..<b0>) of the baseline.",
         "A step takes [under 0.9 s per step](receipt:<a0>).",
         "A step takes [about 0.8 s per step](receipt:<a0>).",
         "Step time [fell by more than 15 %](receipt:<a0>..<b0>).",
         "It cuts step time [by up to 30 %](receipt:<a0>..<b0>).",
-        "It cuts step time [by more than a tenth](receipt:<a0>..<b0>).",
         "Throughput [grew by less than 30 %](receipt:<a0>..<b0>).",
         "Throughput [rose by no more than 30 %](receipt:<a0>..<b0>).",
         "Step time [fell by more than 100 ms](receipt:<a0>..<b0>).",
@@ -453,14 +432,7 @@ def test_a_true_difference_is_not_refuted_however_it_is_said(
 @pytest.mark.parametrize(
     "text",
     [
-        "A step takes [a third less time](receipt:<a0>..<b0>).",
-        "It is [a third slower](receipt:<a0>..<b0>).",
-        "Step time was [cut by half](receipt:<a0>..<b0>).",
-        "Step time fell [to half](receipt:<a0>..<b0>).",
-        "Step time was [cut in half](receipt:<a0>..<b0>).",
         "A step takes [0.64 s instead of 0.90 s](receipt:<a0>..<b0>).",
-        "It is [twice as fast](receipt:<a0>..<b0>).",
-        "It is [three times as fast](receipt:<a0>..<b0>).",
         "Step time [rose by 160 ms](receipt:<a0>..<b0>).",
         "It is [at least 1.4× faster](receipt:<a0>..<b0>).",
         "It is [up to 10 % faster](receipt:<a0>..<b0>).",
@@ -469,8 +441,6 @@ def test_a_true_difference_is_not_refuted_however_it_is_said(
         "Step time [fell by more than 30 %](receipt:<a0>..<b0>).",
         "Step time [fell by 170-190 ms](receipt:<a0>..<b0>).",
         "A step is [160 ms slower](receipt:<a0>..<b0>).",
-        "Throughput [more than doubled](receipt:<a0>..<b0>).",
-        "It [more than halves the step time](receipt:<a0>..<b0>).",
         "A step takes [812 ± 5 ms/step](receipt:<a0>).",
     ],
 )
@@ -487,9 +457,10 @@ def test_a_false_difference_is_refuted_however_it_is_said(
         "It brought [25 %](receipt:<a0>..<b0>).",
         "Accuracy fell by [0.2 %](receipt:<a0>..<b0>).",
         "Loading is [3x faster](receipt:<a0>..<b0>).",
-        "torch.compile takes [half as long](receipt:<a0>..<b0>).",
         "The run took [99.0 min](receipt:<a0>) in total.",
         "It uses [2 % less disk](receipt:<a0>..<b0>).",
+        "It is [twice as fast](receipt:<a0>..<b0>).",
+        "Step time was [cut by a fifth](receipt:<a0>..<b0>).",
     ],
 )
 def test_a_number_of_which_no_word_says_what_it_is_of_is_unproven(
@@ -504,6 +475,6 @@ def test_a_terminal_shows_states_in_color(
 ) -> None:
     monkeypatch.setattr("receipts.cli.output.terminal", lambda: Terminal(colored=True))
     path = tmp_path / "page.md"
-    path.write_text("Training is 13 % faster now.\n", encoding="utf-8")
+    path.write_text("Training has 41 % MFU now.\n", encoding="utf-8")
     assert main(["lint", str(path)]) == 0
     assert "\x1b[36munreceipted\x1b[0m" in capsys.readouterr().out

@@ -9,7 +9,7 @@ import pytest
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.lint.check import Checker
 from receipts.plugins.lint.page import page
-from receipts.plugins.lint.verbs import source_files
+from receipts.plugins.lint.verbs import pages
 
 TIERING = Path(__file__).resolve().parents[4] / "shared/cases/published/tables/maxtext-tiering.md"
 STEP = (
@@ -21,7 +21,7 @@ STEP = (
 def linted(file: Path) -> list[tuple[int, str]]:
     """Line and finding of every refuted statement; no store is opened for one."""
     checker = Checker(Rulebook(), lambda: pytest.fail("no statement names a receipt"))
-    results = [result for one in source_files([str(file)]) for result in checker.check(page(one.read(), one.name))]
+    results = [result for name, text in pages([str(file)]) for result in checker.check(page(text, name))]
     return [(item.place[1], f"{item.code} {item.found}") for item in results if item.state == "refuted"]
 
 
