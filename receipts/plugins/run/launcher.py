@@ -1,97 +1,142 @@
-"""An attempt's command on this node and on all, and what it left behind."""
+"""An attempt's command on this node and on all, and what it left behind.
+
+Of several nodes one walks the ladder and the others follow. A smaller plan holds for every rank or for none (rule
+R415). A node whose command has ended writes so; where it failed the others are ended too, since they would wait for
+it in a collective.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.base.errors import ReceiptsError, UsageError
-from receipts.cli.session import Session
+from receipts.base import files
+from receipts.base.errors import ReceiptsError, StoreError, UsageError
+from receipts.base.files import read_small
+from receipts.base.untrusted_text import parse_json
+from receipts.emit.termination import more_kills, oom_kills
+from receipts.plugins.run.command import ChildLimits, CommandWords, Ended, run, started
+from receipts.plugins.run.folder import STATE, Attempt, AttemptFolder
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from receipts.axes.lane import Lane
-    from receipts.plugins.run.command import ChildLimits, Ended
-    from receipts.plugins.run.folder import Attempt, AttemptFolder, Mesh
+    from receipts.cli.session import Session
 
 RECORDED: Final = "run.json"
 HOST_OOM: Final = "the kernel's out-of-memory killer ended a process of this control group while the command ran"
+POLL: Final = 0.2
+PATIENCE: Final = 300.0  # seconds that a silent node is waited for
+PEER: Final = "peer"
 
 
 class Launcher:
-    """Runs an attempt's command on this node. ``words`` are the command's as they were typed."""
+    """Runs an attempt's command on this node, the one of ``rank`` among ``nodes``.
+
+    ``words`` are the command's as they were typed.
+    """
 
     def __init__(
-        self, folder: AttemptFolder, mesh: Mesh, limits: ChildLimits, words: Sequence[str], show: bool
+        self, folder: AttemptFolder, limits: ChildLimits, words: Sequence[str], rank: int, nodes: int, *, show: bool
     ) -> None:
-        from receipts.plugins.run.command import CommandWords
-
-        self._folder = folder
-        self._mesh = mesh
-        self._limits = limits
+        self._folder, self._limits, self._show = folder, limits, show
+        self._rank, self._nodes = rank, nodes
         self.words = CommandWords(words)
-        self._show = show
         self._kills: dict[str, int] = {}
 
     def __repr__(self) -> str:
-        return f"Launcher({self.words!r}, {self._mesh!r})"
+        return f"Launcher({self.words!r}, node {self._rank} of {self._nodes})"
 
     def here(self, attempt: Attempt) -> Ended:
         """Run it here, and give how it ended here."""
-        from receipts.emit.termination import oom_kills
-        from receipts.plugins.run.command import run, started
         from receipts.questions.plan import parse_plan
         from receipts.receipt import read
 
         folder, plan = self._folder, self._folder.plan(attempt)
-        places = {"plan": plan, "dir": folder.of(attempt)}
-        words = self.words.filled(parse_plan(read(plan)), places)
+        words = self.words.filled(parse_plan(read(plan)), {"plan": plan, "dir": folder.of(attempt)})
         self._kills = oom_kills()
 
         def began(process: int) -> None:
-            if self._mesh.rank == 0:
+            if self._rank == 0:
                 folder.change(folder.attempts[-1], process=(process, started(process)))
 
-        limits = self._limits._replace(stop=self._mesh.failed(folder, attempt))
-        return run(words, self._environment(attempt), self._mesh.log(folder, attempt), limits, began, self._show)
+        def failed() -> str | None:
+            return PEER if any(item.exit_code for item in self._reports(attempt).values()) else None
+
+        environment = {
+            **os.environ,
+            "RECEIPTS_PLAN": str(plan),
+            "RECEIPTS_LAUNCH": attempt.launch,
+            "RECEIPTS_OUT": str(folder.of(attempt) / RECORDED),
+            "RECEIPTS_JOURNAL": str(folder.of(attempt)),
+        }
+        log = folder.log(attempt) if self._rank == 0 else folder.of(attempt) / f"log.node-{self._rank}.txt"
+        ended = run(words, environment, log, self._limits._replace(stop=failed), began, self._show)
+        if self._nodes > 1:
+            files.write(self._report(attempt, self._rank), json.dumps(ended._asdict()), over=True)
+        return ended
 
     def everywhere(self, attempt: Attempt) -> Ended:
         """Run it here as node 0, and give how it ended on all nodes."""
-        own = self.here(attempt)
-        if self._mesh.nodes == 1:
-            return own
-        self._mesh.report(self._folder, attempt, own)
-        ended, lost = self._mesh.together(self._folder, attempt, own)
-        if lost:
+        own, until = self.here(attempt), time.monotonic() + PATIENCE
+        reports = {self._rank: own, **self._reports(attempt)}
+        while len(reports) < self._nodes and time.monotonic() < until:
+            time.sleep(POLL)
+            reports |= self._reports(attempt)
+        # A node that was ended for another's sake says nothing of why.
+        telling = [item for _, item in sorted(reports.items()) if item.by != PEER]
+        ended = next((item for item in telling if item.exit_code), telling[0] if telling else own)
+        if lost := sorted(set(range(self._nodes)) - reports.keys()):
             names = ", ".join(map(str, lost))
             return ended._replace(exit_code=ended.exit_code or 1, by=f"node {names} was not heard of")
         return ended
 
     def follow(self) -> int:
-        """Run what node 0 writes down until it is over; gives the exit code."""
-        from receipts.plugins.run.folder import follow
+        """Run what node 0 writes down, until it says that it is over; gives the exit code of the last attempt here.
 
-        code = follow(self._folder, self.here, self._mesh)
-        return code if code >= 0 else 128 - code
+        Raises StoreError where node 0 is not heard of.
+        """
+        folder, done, code = self._folder, 0, 0
+        heard = time.monotonic()
+        while True:
+            state = _json(folder.path / STATE)
+            if state is not None and len(state["attempts"]) > done:
+                folder.open()
+                code = self.here(folder.attempts[done]).exit_code
+                done, heard = done + 1, time.monotonic()
+            elif state is not None and state["over"]:
+                return code if code >= 0 else 128 - code
+            elif time.monotonic() - heard > PATIENCE:
+                raise StoreError(f"{folder.path}: node 0 wrote nothing for {PATIENCE:g} s; is it running there?")
+            else:
+                time.sleep(POLL)
 
     @property
     def killed_by_kernel(self) -> bool:
         """Whether the kernel's out-of-memory killer has been at work since the last command began."""
-        from receipts.emit.termination import more_kills
-
         return bool(self._kills) and more_kills(self._kills) > 0
 
-    def _environment(self, attempt: Attempt) -> dict[str, str]:
-        folder = self._folder
-        return {
-            **os.environ,
-            "RECEIPTS_PLAN": str(folder.plan(attempt)),
-            "RECEIPTS_LAUNCH": attempt.launch,
-            "RECEIPTS_OUT": str(folder.of(attempt) / RECORDED),
-            "RECEIPTS_JOURNAL": str(folder.of(attempt)),
-        }
+    def _report(self, attempt: Attempt, rank: int) -> Path:
+        """Where a node writes how its command ended."""
+        return self._folder.of(attempt) / f"node-{rank}.json"
+
+    def _reports(self, attempt: Attempt) -> dict[int, Ended]:
+        """How the command ended on the other nodes that say so."""
+        others = (rank for rank in range(self._nodes) if rank != self._rank)
+        written = {rank: report for rank in others if (report := _json(self._report(attempt, rank))) is not None}
+        return {rank: Ended(report["exit_code"], report["by"]) for rank, report in written.items()}
+
+
+def _json(path: Path) -> dict[str, Any] | None:
+    try:
+        report: dict[str, Any] = parse_json(read_small(path))
+    except (OSError, ValueError):
+        return None
+    return report
 
 
 def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:

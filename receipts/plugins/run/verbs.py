@@ -166,14 +166,14 @@ def run(
     store failed.
     """
     from receipts.plugins.run.command import ChildLimits
-    from receipts.plugins.run.folder import Mesh, placed
     from receipts.plugins.run.launcher import Launcher
     from receipts.plugins.run.walk import Walk
 
     if nodes is None:
         node_rank, nodes = _place(node_rank)
     node_rank = node_rank or 0
-    placed(node_rank, nodes)
+    if nodes < 1 or not 0 <= node_rank < nodes:
+        raise UsageError(f"--node-rank {node_rank} of --nodes {nodes}: ranks count from 0 to {max(nodes, 1) - 1}")
     if resume is not None:
         refused = plan is not None or place is not None or words
         if refused:
@@ -183,9 +183,8 @@ def run(
         folder, wanted = _taken_up(Path(resume))
     else:
         folder, wanted = _begun(session, plan, place, words, nodes, node_rank)
-    launcher = Launcher(
-        folder, Mesh(node_rank, nodes), ChildLimits(silence, grace), words or folder.command, not session.as_json
-    )
+    limits, command = ChildLimits(silence, grace), words or folder.command
+    launcher = Launcher(folder, limits, command, node_rank, nodes, show=not session.as_json)
     if node_rank:
         return launcher.follow()
     reporter = RunReporter(folder, session.as_json)
