@@ -137,3 +137,18 @@ def test_an_export_without_a_column_is_read_as_far_as_it_goes(tmp_path: Path, co
         database.execute(f"ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN {column}")
     (profile,) = export.profiles()
     assert profile.marks in (0, 4)
+
+
+def test_the_nodes_of_a_graph_are_kernels_of_its_one_launch(tmp_path: Path) -> None:
+    export = Export(tmp_path / "x.sqlite")
+    export.steps(4)
+    with closing(sqlite3.connect(export.path)) as database, database:
+        # As --cuda-graph-trace=node has it: both kernels of a step are of the first call.
+        table = "CUPTI_ACTIVITY_KIND_KERNEL"
+        first = f"SELECT MAX(other.correlationId) FROM {table} AS other WHERE other.start = {table}.start - 60 * {US}"
+        database.execute("DELETE FROM NVTX_EVENTS WHERE text LIKE 'aten%'")  # a graph is launched by no operator
+        database.execute(f"ALTER TABLE {table} ADD COLUMN graphNodeId INT DEFAULT 7")
+        database.execute(f"UPDATE {table} SET correlationId = ({first}) WHERE EXISTS ({first} HAVING COUNT(*))")
+    (profile,) = export.profiles()
+    # Nothing is late between them: the host launched the whole graph before.
+    assert classes(profile)[0] == {"other": 40, "elementwise": 20, "launch-bound": 17, "queued, not started": 23}

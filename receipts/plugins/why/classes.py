@@ -28,6 +28,7 @@ COMPILE: Final = "compile"
 OUTSIDE: Final = "outside any operator"
 OTHER: Final = "other"
 _MAX_NAME: Final = 2048
+_WAY: Final = re.compile(r"\b(?:Copy)?(H|D)(?:ost|evice)?(?:2|[tT]o)(H|D)")
 # What the kernel's own table of path facts says surely; it knows no norm, copy, reduction and optimizer.
 _SURE: Final = {
     "attention": "attention",
@@ -156,8 +157,8 @@ def of_work(kind: str, name: str, chain: Sequence[str]) -> tuple[str, Source]:
     if kind == "g":
         return GRAPH, "other"
     if kind == "y" or name.startswith("__amd_rocclr_copy"):
-        way = next((way for way in ("H2D", "D2H", "D2D") if way in name or way[0] + "to" + way[2] in name), "D2D")
-        return f"memcpy {way}", "name"
+        way = _WAY.search(name)
+        return f"memcpy {way[1]}2{way[2]}" if way and {way[1], way[2]} != {"H"} else "memcpy D2D", "name"
     if kind == "s":
         return "copy", "name"
     named = of_kernel(name)
