@@ -263,6 +263,12 @@ class Probing:
                 self._facts.fault(name, f"the probe does not load: {type(error).__name__}: {error}")
         return modules
 
+    def warm_up(self, steps: int) -> None:
+        """Take a warm-up that was stated since the start."""
+        self._warmup = steps
+        for _, stated in self._stated:
+            stated.warmup = steps
+
     def call(self, what: str, *arguments: Any) -> None:
         """Call ``at_start``, ``at_phase`` or ``at_end`` of every probe that has it."""
         for module, stated in self._stated:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
 # Less between two steps is not worth an event of the journal, which holds so many of them.
 MIN_APART, MAX_APART = 1_000_000, 10_000
+# Steps before the measured window of a job that names none: the first ones compile.
+WARMUP = 5
 
 
 class RunState:
@@ -119,6 +121,18 @@ class RunState:
         self._safely("the end of the process", lambda: termination.call_at_exit(self.leave))
         self._more += probes
         self._safely("the probes", self._ask)
+
+    def warm_up(self) -> None:
+        """State the warm-up of a job that names neither one nor a window."""
+        record = self.record
+        if self._about["warmup"] is not None or record.warmup is not None or record.window != (None, None):
+            return
+        self._about["warmup"] = WARMUP
+        if self._started:
+            record.warmup = WARMUP
+            self.tell(["warmup", WARMUP])
+            if self._probing is not None:
+                self._probing.warm_up(WARMUP)
 
     def watch(self, rec: Any, model: Any, optimizer: Any) -> None:
         """Watch the loop of a job. Raises RuntimeError where torch is not loaded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from functools import partial
 from pathlib import Path
 from time import perf_counter_ns, sleep
 from types import SimpleNamespace
@@ -13,7 +14,9 @@ import pytest
 
 from receipts.emit import Recorder
 from receipts.emit.run_record import RunRecord
+from receipts.emit.sight import jax_program
 from receipts.emit.sight.jax_landings import Landings
+from receipts.emit.sight.jax_watch import JitWatch
 
 ROWS, LENGTH, VOCABULARY, WIDTH, DEPTH, HEADS, MICROS = 2, 16, 48, 32, 3, 2, 2
 
@@ -205,3 +208,69 @@ def test_a_step_without_tokens_states_none(jax: Any, tmp_path: Path) -> None:
     receipt = json.loads((tmp_path / "run.json").read_text())
     assert "batch" not in receipt
     assert receipt["numerics"]["compute_dtype"] == "fp32"
+
+
+def small(jax: Any, tokens: Any, weights: Any) -> Any:
+    """Loss and gradients of a table and a head."""
+
+    def loss(weights: Any) -> Any:
+        logits = jax.nn.log_softmax(weights["wte"][tokens] @ (weights["head"] + weights.get("a", 0) @ weights["b"]))
+        return -np.take_along_axis(logits, tokens[..., None], -1).mean()
+
+    np = jax.numpy
+    return jax.value_and_grad(loss)(weights)
+
+
+def weights(jax: Any) -> Any:
+    ones = jax.numpy.ones
+    table = {"wte": ones((VOCABULARY, WIDTH)), "head": ones((WIDTH, VOCABULARY))}
+    return table | {"a": ones((WIDTH, 2)), "b": ones((2, VOCABULARY))}
+
+
+class TestLoops:
+    """Calls that make several steps, methods, and functions that nobody gave to the recorder."""
+
+    def test_steps_of_a_loop_within_one_call_share_its_time(self, jax: Any, tmp_path: Path) -> None:
+        def one(held: Any, tokens: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            return jax.tree.map(lambda old, new: old - new, held, grads), loss
+
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True, warmup=1)
+        step = rec.jit(lambda held, data: jax.lax.scan(one, held, data))
+        held = weights(jax)
+        for _ in range(2):
+            held, losses = step(held, jax.numpy.zeros((3, ROWS, LENGTH), int))
+        rec.finish()
+        receipt = json.loads((tmp_path / "run.json").read_text())
+        measured = receipt["measurement"]
+        assert measured["tokens_per_step"] == ROWS * LENGTH == receipt["batch"]["global_batch"] * LENGTH
+        assert len(measured["step_durations_seconds"]) == 6
+        assert measured["loss"]["last"] == pytest.approx(float(losses[-1]))
+
+    def test_a_product_of_two_thin_weights_is_an_adapter(self, jax: Any) -> None:
+        tokens = jax.numpy.zeros((ROWS, LENGTH), int)
+        program = jax_program.StepProgram(jax.make_jaxpr(lambda held: small(jax, tokens, held))(weights(jax)))
+        assert jax_program.adapter_ranks(program) == {2}
+
+    def test_a_jitted_method_is_recorded_without_a_line(self, jax: Any, tmp_path: Path) -> None:
+        before, rec = jax.jit, Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        watch = JitWatch(jax, rec.start)
+
+        class Trainer:
+            @partial(jax.jit, static_argnums=0)
+            def step(self, held: Any, tokens: Any) -> Any:
+                loss, grads = small(jax, tokens, held)
+                return jax.tree.map(lambda old, new: old - new, held, grads), loss
+
+        gradients, trainer = jax.jit(lambda held, tokens: small(jax, tokens, held)), Trainer()
+        held, tokens = weights(jax), jax.numpy.zeros((ROWS, LENGTH), int)
+        for _ in range(2):
+            gradients(held, tokens)  # gives nothing that it takes
+        for _ in range(4):
+            held, _ = trainer.step(held, tokens)
+        rec.finish()
+        watch.close()
+        assert jax.jit is before
+        receipt = json.loads((tmp_path / "run.json").read_text())
+        assert len(receipt["measurement"]["step_durations_seconds"]) == 4
+        assert receipt["model"]["vocabulary"] == VOCABULARY

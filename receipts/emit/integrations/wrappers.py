@@ -214,13 +214,16 @@ class RecordedStep:
         self._tokens = tokens
         self._read = read
         self._begun = False
+        # What a method is bound to, and how many steps one call makes.
+        self._bound: tuple[Any, ...] = ()
+        self._steps = 1
         # What looks at the arguments of a call before it, and at its result before its step has ended.
         self._look: Callable[[tuple[Any, ...], dict[str, Any]], None] | None = None
         self._landed: Callable[[Any], None] | None = None
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Call the step function; what it raises is the job's, what the recorder raises a note."""
-        loop = self._loop
+        loop, given = self._loop, (*self._bound, *given)
         if not self._begun:
             self._begun = True
             quietly(loop, "start", loop.start)
@@ -234,7 +237,7 @@ class RecordedStep:
             raise
         if self._landed is not None:
             quietly(loop, "program", self._landed, result)
-        quietly(loop, "step", loop.end, self._tokens)
+        quietly(loop, "step", loop.end, self._tokens, self._steps)
         if self._read is not None:
             quietly(loop, "loss", self._read, result)
         return result

@@ -1,4 +1,4 @@
-"""Sight without a line of the script changed: `arm` waits for torch to be imported, and for the first optimizer step.
+"""Sight without a line of the script changed: `arm` waits for torch or JAX to be imported, and for the first step.
 
 A process that makes no step, such as a launcher's agent or a loader's worker, never has a recorder; neither does a
 forked child. Where the job makes a recorder of its own, this stands back.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from receipts.emit.run import WARMUP
 from receipts.emit.sight.watch import Watch
 
 TYPE_CHECKING = False
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from receipts.emit.recorder import Recorder
+    from receipts.emit.sight.jax_watch import JitWatch
 
-WARMUP = 5
+FRAMEWORKS = ("torch", "jax")
 
 
 class Armed:
@@ -28,6 +30,7 @@ class Armed:
         self._make, self._ready = make, ready
         self._process = os.getpid()
         self.watch: Watch | None = None
+        self.jits: JitWatch | None = None
         self.rec: Recorder | None = None
         self.back = False
 
@@ -37,23 +40,31 @@ class Armed:
     def torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         if self.watch is None and not self.back:
-            self.watch = Watch(torch, self._recorder)
+            self.watch = Watch(torch, lambda: self._recorder(self.watch))
             if self._ready is not None:
                 self._ready(self.watch)
 
-    def _recorder(self) -> Recorder | None:
-        if self.back or os.getpid() != self._process:
+    def jax(self, jax: Any) -> None:
+        """JAX has been imported; of two frameworks the one that makes a step first has the recorder."""
+        from receipts.emit.sight.jax_watch import JitWatch
+
+        if self.jits is None and not self.back:
+            self.jits = JitWatch(jax, self._recorder)
+
+    def _recorder(self, *probes: Any) -> Recorder | None:
+        if self.back or self.rec is not None or os.getpid() != self._process:
             return None
         self.rec = self._make()
-        return self.rec.start(self.watch)
+        return self.rec.start(*probes)
 
     def stand_back(self, run: Any) -> None:
         """The job has a recorder of its own: this one goes, with what it has."""
         if self.rec is not None and self.rec._run is run:
             return
         self.back = True
-        if self.watch is not None:
-            self.watch.close()
+        for watch in (self.watch, self.jits):
+            if watch is not None:
+                watch.close()
         if self.rec is not None:
             self.rec._run.withdraw()
 
@@ -66,10 +77,11 @@ def arm(make: Callable[[], Recorder] | None = None, ready: Callable[[Watch], Non
     global armed
     if armed is None and os.environ.get("RECEIPTS_SIGHT") != "0":
         armed = Armed(make or recorder, ready)
-        if "torch" in sys.modules:
-            armed.torch(sys.modules["torch"])
-        else:
-            sys.meta_path.insert(0, Finder(armed))
+        waits = [name for name in FRAMEWORKS if name not in sys.modules]
+        for name in sys.modules.keys() & FRAMEWORKS:
+            getattr(armed, name)(sys.modules[name])
+        if waits:
+            sys.meta_path.insert(0, Finder(armed, waits))
     return armed
 
 
@@ -89,42 +101,45 @@ def lane() -> str:
     """The lane of the machine and the framework, as they are at the first step."""
     if "torch_xla" in sys.modules:
         return "tpu-torch-xla" if os.environ.get("PJRT_DEVICE", "").upper() == "TPU" else "cpu-torch-xla"
-    from receipts.emit.probes import pytorch
+    from receipts.emit.probes import imported, pytorch
 
+    if "torch" not in sys.modules:
+        return "cpu-jax" if imported.part("jax", "default_backend")() == "cpu" else "unlisted"
     if not pytorch.cuda_begun():
         return "cpu-torch"
     return "nvidia-fsdp2" if "torch.distributed.fsdp" in sys.modules else "nvidia-torch"
 
 
 class Finder:
-    """Waits for torch on `sys.meta_path`; the others find it, and its loader is replaced for this one import."""
+    """Waits for frameworks on `sys.meta_path`; the others find them, and each loader is replaced for one import."""
 
-    def __init__(self, state: Armed) -> None:
-        self._state = state
+    def __init__(self, state: Armed, waits: list[str]) -> None:
+        self._state, self._waits = state, waits
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec of torch by the other finders; nothing for any other module."""
-        if name != "torch":
+        """The spec of a framework by the other finders; nothing for any other module."""
+        if name not in self._waits:
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)
             spec = None if finder is self or find is None else find(name, path, target)
             if spec is not None and spec.loader is not None:
-                self._replace(spec.loader)
+                self._replace(name, spec.loader)
                 return spec
         return None
 
-    def _replace(self, loader: Any) -> None:
+    def _replace(self, name: str, loader: Any) -> None:
         inner = loader.exec_module
 
         def execute(module: Any) -> None:
             del loader.exec_module
-            if self in sys.meta_path:
+            self._waits.remove(name)
+            if not self._waits and self in sys.meta_path:
                 sys.meta_path.remove(self)
             inner(module)
             try:
-                self._state.torch(module)
+                getattr(self._state, name)(module)
             except Exception as error:
-                sys.stderr.write(f"receipts: torch is not watched: {type(error).__name__}: {error}\n")
+                sys.stderr.write(f"receipts: {name} is not watched: {type(error).__name__}: {error}\n")
 
         loader.exec_module = execute

@@ -27,10 +27,13 @@ PATIENCE = 10.0
 
 
 class Landings:
-    """Results of steps in their order, and when each was there. ``put`` takes the next one and returns at once."""
+    """Results of calls in their order, and when each was there. ``put`` takes the next one and returns at once.
 
-    def __init__(self, first: int) -> None:
-        self.first = first
+    Each call makes ``steps`` steps, which have equal shares of its time.
+    """
+
+    def __init__(self, first: int, steps: int = 1) -> None:
+        self.first, self.steps = first, steps
         self._waiting: deque[Any] = deque()
         self.put = self._waiting.append
         # The step and the time of each result that was waited for.
@@ -71,7 +74,12 @@ class Landings:
         """Write the ends over those of the calls; False, and nothing is written, where not every step has one."""
         self._closed = True
         self._thread.join(PATIENCE)
-        if self._thread.is_alive() or self._failed or self.first + self._taken != record.steps or not self._ends:
+        if (
+            self._thread.is_alive()
+            or self._failed
+            or self.first + self._taken * self.steps != record.steps
+            or not self._ends
+        ):
             return False
         ends, known = [0] * self._taken, -1
         for step, end in self._ends:
@@ -83,9 +91,11 @@ class Landings:
         for words, used in record.blocks:
             for at in range(0, used, 2):
                 if step >= self.first:
+                    call, part = divmod(step - self.first, self.steps)
                     took = words[at + 1] & journal.DURATION_MASK
-                    begun, end = words[at] - took, max(ends[step - self.first], words[at])
+                    begun = max(words[at] - took, before)
+                    end = begun + (max(ends[call], words[at]) - begun) // (self.steps - part)
                     flags = words[at + 1] & ~journal.DURATION_MASK
-                    words[at], words[at + 1] = end, max(1, end - max(begun, before)) | flags
+                    words[at], words[at + 1] = end, max(1, end - begun) | flags
                 step, before = step + 1, words[at]
         return True

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from math import prod
 
+from receipts.emit.probes import imported
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,11 +58,12 @@ class Product:
     """A multiplication of matrices. ``weight`` is the argument that one side follows from, None for two activations.
 
     ``inner`` is what is summed over, ``outer`` the width of the result that the weight gives, ``experts`` how many
-    such matrices the weight holds, ``out`` the result without the extents that both sides share.
+    such matrices the weight holds, ``out`` the result without the extents that both sides share. Of ``merged`` both
+    sides follow from arguments.
     """
 
-    def __init__(self, equation: Any, place: Place, weight: int | None, side: int) -> None:
-        self.place, self.weight = place, None if weight is None else _argument(weight)
+    def __init__(self, equation: Any, place: Place, weight: int | None, side: int, *, merged: bool) -> None:
+        self.place, self.weight, self.merged = place, None if weight is None else _argument(weight), merged
         self.sides = [_shape(variable) for variable in equation.invars[:2]]
         self.size = prod(_shape(equation.outvars[0]))
         kinds = (_dtype(variable) for variable in equation.invars[:2])
@@ -93,6 +96,11 @@ class StepProgram:
         self.top_k: set[int] = set()
         self.layers: set[int] = set()
         self.mesh: dict[str, int] = {}
+        # Of arguments: how often a loop trains them in one call (0: as often as it likes), how `shard_map` splits
+        # them, and those that hold one copy a device, as `jax.pmap` takes them.
+        self.rounds: dict[int, int] = {}
+        self.split: dict[int, Any] = {}
+        self.copies: set[int] = set()
         self._left = MAX_EQUATIONS
         origins = {id(variable): at for at, variable in enumerate(jaxpr.invars)}
         self._visit(jaxpr, origins, Place("", 1, 1))
@@ -114,7 +122,7 @@ class StepProgram:
             self.used.update(_argument(origin) for origin in sides if origin is not None)
         if name in ("remat2", "remat", "checkpoint") and equation.params.get("differentiated"):
             policy = equation.params.get("policy")
-            self.policies.add("" if policy is None else getattr(policy, "__name__", "own"))
+            self.policies.add("" if policy is None else _policy(policy))
         elif name == "top_k":
             self.top_k.add(int(equation.params.get("k", 0)))
         if name == "gather":
@@ -122,7 +130,10 @@ class StepProgram:
         elif name == "dot_general" or name.startswith("ragged_dot"):
             weights = [at for at in (1, 0) if sides[at] is not None and not self._integer(equation.invars[at])]
             at = weights[0] if weights else 1
-            self.products.append(Product(equation, place, sides[at] if weights else None, at))
+            weight = sides[at] if weights else None
+            self.products.append(Product(equation, place, weight, at, merged=len(weights) > 1))
+        elif name in ("squeeze", "reshape") and sides[0] is not None and _shape(equation.invars[0])[:1] == (1,):
+            self._copied(sides[0], equation.outvars[0], place.devices)
         elif any(word in f"{name} {equation.params.get('name', '')}" for word in _FUSED):
             self.fused += place.times * (place.part == "forward")
         inner = None if name == "pallas_call" else self._inner(equation, origins, sides, place)
@@ -156,7 +167,8 @@ class StepProgram:
                 self.layers.add(length)
         elif name == "while":
             given = given[equation.params["cond_nconsts"] :]
-        devices = self._devices(equation) * place.devices
+            first, stacked = equation.params["body_nconsts"], len(given)
+        devices = self._devices(equation, sides) * place.devices
         programs = list(_programs(equation))
         if name == "cond":
             given, programs = given[1:], sorted(programs, key=lambda program: len(program.eqns))[-1:]
@@ -165,21 +177,46 @@ class StepProgram:
             for variable, outer in zip(reversed(program.invars), reversed(given), strict=False):
                 if (origin := origins.get(id(outer))) is not None:
                     inside[id(variable)] = origin
-            for variable in program.invars[first:stacked] if name == "scan" else ():
-                if (origin := inside.get(id(variable))) is not None:
+                    self._copied(origin, variable, devices)
+            for variable, out in zip(program.invars[first:stacked], program.outvars, strict=False):
+                if out is not variable and (origin := inside.get(id(variable))) is not None:
                     inside[id(variable)] = min(origin, ~origin)
+                    self.rounds.setdefault(_argument(origin), place.times * length * (name == "scan"))
             self._visit(program, inside, place._replace(times=place.times * length, devices=devices))
             results = [inside.get(id(variable)) for variable in program.outvars]
         return None if results is None else results if name not in ("scan", "while") else [None] * len(results)
 
-    def _devices(self, equation: Any) -> int:
+    def _copied(self, origin: int, variable: Any, devices: int) -> None:
+        """Note an argument whose first extent is the devices, each of which takes its own copy."""
+        whole = self.arguments[_argument(origin)]
+        if devices > 1 and whole[:1] == (devices,) and _shape(variable) == whole[1:]:
+            self.copies.add(_argument(origin))
+
+    def _devices(self, equation: Any, sides: list[int | None]) -> int:
         """Over how many devices `shard_map` or `pmap` splits what it holds."""
         if equation.primitive.name == "xla_pmap":
             return int(equation.params.get("global_axis_size") or equation.params.get("axis_size") or 1)
         mesh = equation.params.get("mesh") if equation.primitive.name == "shard_map" else None
         shape = dict(getattr(mesh, "shape", None) or {})
         self.mesh.update({str(name): int(size) for name, size in shape.items()})
+        for side, spec in zip(sides, equation.params.get("in_specs") or () if shape else (), strict=False):
+            if side is not None:
+                self.split[_argument(side)] = spec
         return prod(shape.values())
+
+
+def _policy(policy: Any) -> str:
+    """What JAX calls a policy of `jax.checkpoint`: since 0.8 some are objects without a name of their own."""
+    known = getattr(imported.part("jax", "checkpoint_policies"), "__dict__", {})
+    return getattr(policy, "__name__", "") or next((name for name, item in known.items() if item == policy), "own")
+
+
+def axes(spec: Any) -> set[str]:
+    """The axes of the mesh in a PartitionSpec."""
+    names: set[str] = set()
+    for item in spec or ():
+        names.update((item,) if isinstance(item, str) else item or ())
+    return names
 
 
 def _programs(equation: Any) -> Iterator[Any]:
@@ -240,10 +277,14 @@ def facts(program: StepProgram) -> dict[str, Any]:
         parameters = parameter_arguments(program)
         kinds = {_TYPES.get(program.types[at], "") for at in parameters}
         if lookup is not None:
-            leaves["model.parameters_total"] = sum(prod(program.arguments[at]) for at in parameters)
+            shapes = (program.arguments[at][at in program.copies :] for at in parameters)
+            leaves["model.parameters_total"] = sum(map(prod, shapes))
         leaves["numerics.parameter_dtype"] = kinds.pop() if len(kinds) == 1 else None
         leaves["numerics.recompute"] = _recompute(program)
-        if lookup is not None and not lookup.carried:
+        ranks = adapter_ranks(program)
+        leaves["numerics.adapters.kind"] = "lora" if ranks else None
+        leaves["numerics.adapters.rank"] = ranks.pop() if len(ranks) == 1 else None
+        if lookup is not None:
             leaves |= _architecture(program, lookup)
     return {path: value for path, value in leaves.items() if value or value is False}
 
@@ -272,18 +313,42 @@ def forward_passes(program: StepProgram, lookup: Lookup) -> int:
 def batch(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
     """Sequences and their length, in one pass on one device and in a step; how many passes accumulate."""
     rows, length = prod(lookup.rows[:-1]), lookup.rows[-1]
-    passes = forward_passes(program, lookup)
+    rounds = steps(program)
+    passes = forward_passes(program, lookup) // max(1, rounds)
     leaves: dict[str, Any] = {"batch.micro_batch": rows, "batch.sequence_length": length}
     given = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
-    if lookup.carried or program.types[lookup.table].startswith("int"):
+    if not rounds or program.types[lookup.table].startswith("int"):
         return leaves
     groups = 1
     if lookup.place.devices > 1:
         # Within a split program: all the rows that were given, of which each device has its part.
-        groups = prod(given[:-1]) // (rows * passes) if given and given[-1] in (length, length + 1) else 0
+        groups = prod(given[:-1]) // (rows * passes * rounds) if given and given[-1] in (length, length + 1) else 0
     if groups:
         leaves |= {"batch.global_batch": rows * passes * groups, "batch.accumulation": passes}
     return leaves
+
+
+def steps(program: StepProgram) -> int:
+    """Steps in one call: as often as a loop trains the table; 0 where that is decided as it runs."""
+    lookup = main_lookup(program)
+    return program.rounds.get(lookup.table, 1) if lookup is not None else 1
+
+
+def adapter_ranks(program: StepProgram) -> set[int]:
+    """Ranks of low-rank adapters: of products of two weights, or of two trained beside one that is not."""
+    forward = [item for item in program.products if item.place.part == "forward" and item.weight is not None]
+    ranks = {
+        item.inner
+        for item in forward
+        if item.merged and 2 * item.inner <= min(prod(side) // item.inner for side in item.sides)
+    }
+    trained = {item.size for item in program.products if item.place.part == "backward" and item.weight is None}
+    learn: set[tuple[int, int]] = set()
+    keep: set[tuple[int, int]] = set()
+    for item in forward:
+        (learn if item.inner * item.outer * item.experts in trained else keep).add((item.inner, item.outer))
+    pairs = ((down, up) for down in learn for up in learn if down[1] == up[0] and (down[0], up[1]) in keep)
+    return ranks | {down[1] for down, up in pairs if 2 * down[1] <= min(down[0], up[1])}
 
 
 def tokens(program: StepProgram) -> int | None:
@@ -343,11 +408,14 @@ def _architecture(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
     leaves["model.depth"] = depth = int(depth)
     if scores:
         leaves["model.attention_kinds"] = f"{depth} full"  # each position's product with every other one is computed
-    return leaves | _feed_forward(forward, lookup.hidden, joined, depth * passes, attending=bool(attending))
+    return leaves | _feed_forward(forward, lookup, joined, depth * passes, program.top_k, attending=bool(attending))
 
 
-def _feed_forward(forward: list[Product], hidden: int, joined: int, blocks: int, *, attending: bool) -> dict[str, Any]:
+def _feed_forward(
+    forward: list[Product], lookup: Lookup, joined: int, blocks: int, chosen: set[int], *, attending: bool
+) -> dict[str, Any]:
     """The width and the kind of the feed-forward of every block, and with it the pattern of the blocks."""
+    hidden, vocabulary = lookup.hidden, lookup.vocabulary
     downs: dict[tuple[int, int], int] = {}
     for item in forward:
         key = item.inner, item.experts
@@ -360,12 +428,23 @@ def _feed_forward(forward: list[Product], hidden: int, joined: int, blocks: int,
     if len(every) != 1 or not attending:
         return {}
     inner, experts = every[0]
-    ups = [item for item in forward if item.weight is not None and item.inner == hidden and item.experts == experts]
-    plain, double = (sum(item.place.times for item in ups if item.outer == width) for width in (inner, 2 * inner))
+    ups = [item for item in forward if item.weight is not None and item.inner == hidden]
+    # The last one gives the logits, which may be as wide as the feed-forward.
+    ups = ups[:-1] if ups and ups[-1].outer == vocabulary else ups
+    if chosen and experts == 1:
+        # What chooses is narrower than all else; its experts are summed over with their widths.
+        experts = min((item.outer for item in ups), default=1)
+        if inner % experts:
+            return {}
+        inner //= experts
+    # One matrix may hold all experts side by side.
+    wide = [(item.outer * item.experts, item.place.times) for item in ups if item.experts in (1, experts)]
+    plain, double = (sum(times for size, times in wide if size == by * inner * experts) for by in (1, 2))
     if (plain, double) not in ((blocks, double), (2 * blocks, double), (0, blocks)):
         return {}
     gated = plain != blocks
     leaves: dict[str, Any] = {"model.pattern": "[*-]", "model.alphabet": "nemo", "model.ffn": inner}
     if experts > 1:
         leaves |= {"model.pattern": "[*E]", "model.experts": experts, "model.expert_ffn": inner, "model.ffn": None}
+        leaves["model.top_k"] = chosen.pop() if len(chosen) == 1 else None
     return leaves | {"model.ffn_projections": 3 if gated else 2}

@@ -19,22 +19,28 @@ if TYPE_CHECKING:
 NAMES = {"loss": re.compile(r"(^|[_/.])loss$", re.I), "norm": re.compile(r"(g|grads?|gradient)_?norm$", re.I)}
 
 
-def reader(name: str, wanted: Wanted, result: Any, states: set[Any]) -> Getter | None:
+def reader(name: str, wanted: Wanted, result: Any, states: set[Any], sizes: set[int]) -> Getter | None:
     """What takes ``loss`` or ``norm`` out of a step's result: as the caller says, else by its name.
 
     A lone number without a name is the loss. ``states`` are the structures of the step's arguments: what it takes and
-    gives back (parameters, the optimizer's state) holds neither.
+    gives back (parameters, the optimizer's state) holds neither. A row may have one number for each of ``sizes``.
     """
     if callable(wanted):
         return wanted
     if type(wanted) is int:
         return itemgetter(wanted)
     leaves = new_leaves(result, states)
-    scalars = [path for path, leaf in leaves if getattr(leaf, "shape", None) == () and "float" in str(leaf.dtype)]
+    shapes = {(), *((size,) for size in sizes)}
+    scalars = [path for path, leaf in leaves if getattr(leaf, "shape", None) in shapes and "float" in str(leaf.dtype)]
     fits = [path for path in scalars if (word := _word(path)) == wanted or (not wanted and NAMES[name].search(word))]
     if not fits and not wanted and name == "loss" and len(scalars) == 1 and not _word(scalars[0]):
         return getter(scalars[0])
     return getter(min(fits, key=len)) if fits else None
+
+
+def last(value: Any) -> Any:
+    """A number, or what gives the last one of a row once that is asked for."""
+    return (lambda: value[-1]) if getattr(value, "shape", ()) else value
 
 
 def least(result: Any, states: set[Any]) -> Getter | None:

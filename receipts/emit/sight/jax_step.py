@@ -41,7 +41,9 @@ class SeenStep(RecordedStep):
     NAME = "jax step"
 
     def __init__(self, rec: Recorder, step: Any, tokens: int | None, wanted: dict[str, Wanted], **options: Any) -> None:
-        super().__init__(Loop(rec, "jax"), step, tokens, None)
+        super().__init__(Loop(rec, "jax"), getattr(step, "__func__", step), tokens, None)
+        # Of a bound method the function has the program, and what it is bound to is its first argument.
+        self._bound = (step.__self__,) if hasattr(step, "__func__") else ()
         self._rec, self._options, self._wanted = rec, options, wanted
         self._built = hasattr(step, "lower") or hasattr(step, "as_text")
         self._lowered: Any = None
@@ -65,6 +67,14 @@ class SeenStep(RecordedStep):
         self._build(call)
         self._see(call)
 
+    def begin_late(self, call: Call) -> None:
+        """Take a call that is over as the first one, without its time: the recorder was not there."""
+        self._begun = True
+        quietly(self._loop, "start", self._loop.start)
+        quietly(self._loop, "program", self._before, *call)
+        quietly(self._loop, "step", self._loop.begin)
+        quietly(self._loop, "step", self._loop.end, self._tokens, self._steps)
+
     def _build(self, call: Call) -> None:
         if not self._built:
             self._inner, self._built = _jit_for(call)(self._inner, **self._options), True
@@ -76,8 +86,10 @@ class SeenStep(RecordedStep):
             return
         self._program = program = jax_program.StepProgram(closed)
         self._loop.stated(jax_program.facts(program))
+        self._steps = max(1, jax_program.steps(program))
         leaves = tree.tree_flatten_with_path(call)[0]
-        if len(leaves) >= len(program.arguments) and not any(_ADAPTERS.search(tree.keystr(path)) for path, _ in leaves):
+        named = any(_ADAPTERS.search(tree.keystr(path)) for path, _ in leaves)
+        if len(leaves) >= len(program.arguments) and not named and not jax_program.adapter_ranks(program):
             self._loop.stated({"numerics.adapters.kind": "none"})
         lookup = jax_program.main_lookup(program)
         if lookup is None or self._tokens is not None:
@@ -118,11 +130,13 @@ class SeenStep(RecordedStep):
     def _after(self, result: Any) -> None:
         """After the first call: find loss and norm in its result, and look at what was compiled for it."""
         self._landed = None
-        self._loss = jax_results.reader("loss", self._wanted["loss"], result, self._states)
-        self._norm = jax_results.reader("norm", self._wanted["norm"], result, self._states)
+        devices = prod(self._program.mesh.values()) if self._program is not None else 1
+        sizes = {self._steps, devices} - {1}  # one number a step, or a device
+        self._loss = jax_results.reader("loss", self._wanted["loss"], result, self._states, sizes)
+        self._norm = jax_results.reader("norm", self._wanted["norm"], result, self._states, sizes)
         self._least = jax_results.least(result, self._states)
         if self._loss is not None or self._least is not None:
-            self._landings = Landings(self._rec.steps)
+            self._landings = Landings(self._rec.steps, self._steps)
         self._read = self._results
         quietly(self._loop, "the compiled step", self._compiled)
 
@@ -131,9 +145,9 @@ class SeenStep(RecordedStep):
         rec, value = self._rec, None
         if (loss := self._loss) is not None:
             value = loss(result)
-            rec.loss(value)
+            rec.loss(jax_results.last(value))
         if (norm := self._norm) is not None:
-            rec.gradient_norm(norm(result))
+            rec.gradient_norm(jax_results.last(norm(result)))
         if (landings := self._landings) is not None:
             landings.put(self._least(result) if value is None and self._least is not None else value)
             if (first := self._first) is not None:
@@ -191,21 +205,28 @@ class SeenStep(RecordedStep):
         meshes = (dict(getattr(getattr(item, "mesh", None), "shape", None) or {}) for item in every)
         mesh = max(meshes, key=len, default={}) or program.mesh
         lookup = jax_program.main_lookup(program)
-        if prod(mesh.values()) < 2 or lookup is None:
+        if prod(mesh.values()) < 2 or lookup is None or lookup.tokens is None:
             return
-        self._loop.stated({"parallelism.mesh_axes": ",".join(f"{name}:{size}" for name, size in mesh.items())})
-        if lookup.tokens is None or len(every) != len(program.arguments) or lookup.place.devices > 1:
-            return
-        rows = _axes(every[lookup.tokens])
-        split = {name for at in jax_program.parameter_arguments(program) for name in _axes(every[at])}
-        degree = {
-            "tensor": prod(mesh[name] for name in split - rows),
-            "shard": prod(mesh[name] for name in split & rows),
-        }
-        self._loop.stated({f"parallelism.{name}": size for name, size in degree.items()})
-        batch, groups = jax_program.batch(program, lookup), prod(mesh[name] for name in rows)
-        if not batch["batch.micro_batch"] % groups:
-            self._loop.stated({"batch.micro_batch": batch["batch.micro_batch"] // groups})
+        leaves: dict[str, Any] = {"mesh_axes": ",".join(f"{name}:{size}" for name, size in mesh.items())}
+        split, local = program.split, lookup.place.devices > 1
+        if not local and len(every) == len(program.arguments):
+            split = {at: getattr(item, "spec", None) for at, item in enumerate(every)}
+        if split:
+            parameters = [at for at in jax_program.parameter_arguments(program) if at not in program.copies]
+            over = {name for at in parameters for name in jax_program.axes(split.get(at))}
+            last, spec = len(program.arguments[lookup.tokens]) - 1, tuple(split.get(lookup.tokens) or ())
+            rows, along = jax_program.axes(spec[:last]), jax_program.axes(spec[last:])
+            kinds = {"tensor": over - rows - along, "shard": over & rows, "context": along, "pipeline": set()}
+            # Experts that are split may be so over any axis.
+            if not any(item.experts > 1 and item.weight in split for item in program.products):
+                kinds["expert"] = set()
+            leaves |= {kind: prod(mesh[name] for name in names) for kind, names in kinds.items()}
+            groups = prod(mesh[name] for name in rows)
+            leaves["replicate"] = groups // leaves["shard"]
+            micro = jax_program.batch(program, lookup)["batch.micro_batch"]
+            if not local and not micro % groups:
+                self._loop.stated({"batch.micro_batch": micro // groups})
+        self._loop.stated({f"parallelism.{name}": size for name, size in leaves.items()})
 
     def _write(self, compiled: Any) -> None:
         import gzip
@@ -253,6 +274,7 @@ class AheadStep:
 def jit(rec: Recorder, step: Any, tokens: int | None, loss: Wanted, norm: Wanted, options: dict[str, Any]) -> SeenStep:
     """The step, jitted with these options where it is not yet, and recorded."""
     seen = SeenStep(rec, step, tokens, {"loss": loss, "norm": norm}, **options)
+    quietly(seen._loop, "start", rec._run.warm_up)
     quietly(seen._loop, "start", rec.ask, seen)
     quietly(seen._loop, "start", rec.start)
     return seen
@@ -266,11 +288,3 @@ def _jit_for(call: Call) -> Any:
         if base is not None and any(isinstance(item, base) for item in every):
             return getattr(imported.module(name), function)
     return imported.module("jax").jit
-
-
-def _axes(sharding: Any) -> set[str]:
-    """The axes of the mesh over which an array is split."""
-    names: set[str] = set()
-    for item in getattr(sharding, "spec", None) or ():
-        names.update((item,) if isinstance(item, str) else item or ())
-    return names

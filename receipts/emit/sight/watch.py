@@ -175,6 +175,8 @@ class Watch:
         self.rec = rec
         self._own = not rec.in_step
         record = rec._run.record
+        if self._own:
+            rec._run.warm_up()
         if self._own and self.anchor.late >= (record.warmup or 0):
             # What follows the warm-up is done in the job's own time, and not for steps that are over.
             record.warmup = self.anchor.late + 1
