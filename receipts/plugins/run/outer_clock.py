@@ -395,7 +395,7 @@ class ObservedLaunch:
                 "sets it. Write PYTHONPATH=…:$PYTHONPATH there; pass the environment on into a container"
             )
         if "jax" in names and "torch" not in names:
-            return "no jitted function of JAX trained and took its own results; else step = rec.jit(step): docs/start.md"
+            return "no jitted function of JAX took what it gave and trained; else step = rec.jit(step): docs/start.md"
         if "torch" in names:
             return "no optimizer of torch made a step; a job that updates them itself calls rec.step: docs/recorder.md"
         return "no process that ended had imported torch or JAX; others call rec.step: docs/recorder.md"
