@@ -204,6 +204,11 @@ class Measurement(Section):
         since="1.1",
         ranks="median",
     )
+    cpu_wait_share: Amount | None = observed(
+        "Share of the recorded time in which the main thread was ready and another program had its processor.",
+        since="1.1",
+        ranks="max",
+    )
     kernel_clock_ratio: Amount | None = observed(
         "How fast the clock of the steps ran, by the kernel's ticks between both ends of the run: 1 is right.",
         since="1.1",

@@ -119,6 +119,7 @@ class Segment(NamedTuple):
     left_out: tuple[int, ...]
     status: Status
     reason: str | None = None
+    moves: bool = False  # its warm-up is over, and its level moves all the same
 
     @property
     def kept(self) -> int:
@@ -179,7 +180,7 @@ def steady_segment(
     if kept < minimum:
         return whole.segment("too_few", _too_few(kept, minimum, len(flagged), dropped))
     if drift is not None:
-        return whole.segment("unsteady", drift)
+        return whole.segment("unsteady", drift)._replace(moves=True)
     start = [i for i in range(total) if i not in flagged][dropped] if dropped else 0
     return Segment(start, total, tuple(i for i in whole.flagged if i >= start), "steady")
 

@@ -8,8 +8,10 @@ window that stops before the last step and gives no reason: the best 10 of 100 s
 Flags `checkpoint`, or `warmup`, on the slower half of the steps, each of which lasted as long as a step.
 
 *Accepted.* 300 steps with a warm-up at their head, whose thirds agree after it. Independent steps, however few: what
-too few of them cannot show is R204's to say. A window that stops early for a stated reason: the rate of the steps that
-it leaves out is shown.
+too few of them cannot show is R204's to say. On a machine that others load, where the process waited for a processor in
+a tenth of its time (`measurement.cpu_wait_share`), a level that moves after the warm-up is a warning: nothing that its
+author could state would mend it, and the launch is no sample of a comparison anyway. A window that stops early for a
+stated reason: the rate of the steps that it leaves out is shown.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from receipts.stats.distributions import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
 MAX_AWAY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
+MIN_WAITED = 0.1  # of the time: an idle machine shows a hundredth of that
 
 
 @rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
@@ -32,11 +35,15 @@ def unsteady(case: Case) -> Iterator[Offense]:
         return
     segment = case.launch.segment
     if segment is not None and segment.status == "unsteady":
+        waited = case.get("measurement.cpu_wait_share") or 0.0
+        shared = segment.moves and waited >= MIN_WAITED
+        beside = f"; the process waited for a processor in {min(1.0, waited):.0%} of its time" if shared else ""
         yield Offense(
             at="measurement.step_durations_seconds",
-            found=segment.reason or "no steady segment",
+            found=(segment.reason or "no steady segment") + beside,
             expected="a steady segment: thirds that agree after the warm-up",
-            do="run longer; 300 steps are recommended",
+            do="run longer, on a machine that nobody else loads" if shared else "run longer; 300 steps are recommended",
+            level=W if shared else I,
         )
     yield from _left_out(case)
     yield from _flagged_away(case)

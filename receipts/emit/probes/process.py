@@ -6,6 +6,8 @@ out-of-memory failure of the host is read with.
 
 from __future__ import annotations
 
+import time
+
 from receipts.emit import termination
 from receipts.emit.probes import host
 
@@ -21,7 +23,7 @@ _NO_LIMIT = 1 << 60
 def at_start(stated: ProbeOutput) -> None:
     """Note the memory that the control group allows, and the kills so far."""
     kills = termination.oom_kills()
-    stated.kept["kills"] = kills
+    stated.kept |= {"kills": kills, "waited": (waited_ns(), time.monotonic_ns())}
     limit = limit_bytes()
     if limit is not None:
         counted = f", {max(kills.values())} kills counted so far" if kills else ""
@@ -29,13 +31,25 @@ def at_start(stated: ProbeOutput) -> None:
 
 
 def at_end(stated: ProbeOutput) -> None:
-    """Note the most that it used, and kills since the start: those of its own children, or of its neighbours."""
+    """Note the most that it used, how long it waited for a processor, and kills in its group since the start."""
+    waited, begun = stated.kept["waited"]
+    if (now := waited_ns()) is not None and waited is not None:
+        stated.put("measurement.cpu_wait_share", round((now - waited) / max(1, time.monotonic_ns() - begun), 4))
     _, peak = resident_bytes()
     if peak is not None:
         stated.note(f"at most {peak} bytes of memory were resident ({peak / 2**30:.1f} GiB)")
     more = termination.more_kills(stated.kept.get("kills") or {})
     if more:
         stated.note(f"the kernel's out-of-memory killer struck {more} times in its control group while it ran")
+
+
+def waited_ns() -> int | None:
+    """For how long the main thread was ready and waited for a processor, by the kernel's scheduler."""
+    try:
+        with open("/proc/self/schedstat", encoding="ascii") as stream:
+            return int(stream.read().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def limit_bytes(process: str = "self", root: str = termination.CGROUP_ROOT) -> int | None:
