@@ -261,9 +261,9 @@ def _about(item: Shown, launch: Launch) -> Iterator[str]:
     yield _name(parsed)
     yield say("id", id=parsed.id)
     started = run.started_stated or f"{run.started:%Y-%m-%d %H:%M %Z}"
-    yield say(
-        "run", kind=run.kind, outcome=run.outcome, provenance=run.provenance, started=started, lane=item.lane.name
-    )
+    how = {"kind": run.kind, "outcome": run.outcome, "provenance": run.provenance, "started": started}
+    title = f" ({item.lane.title})" if item.lane.title else ""
+    yield say("run", lane=item.lane.name, title=title, **how)
     if item.submitted:
         yield say("submitted", who=item.submitted)
     if item.signed:

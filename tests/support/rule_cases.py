@@ -41,7 +41,7 @@ KINDS = ("rejected", "accepted", "unjudged")
 _KEYS = {
     *("says", "base", "lane", "set", "drop", "steps", "at", "level", "side", "facts", "a", "b", "metric", "study"),
     *("waive", "launches_a", "launches_b", "interleaved", "claim", "missing", "earlier", "lost", "statement"),
-    *("left_out", "not_asked"),
+    *("left_out", "not_asked", "do"),
 }
 _PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 _RATES = ("tokens_per_second", "tokens_per_second_per_chip", "step_seconds", "tflops_per_second_per_chip", "mfu")

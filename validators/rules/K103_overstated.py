@@ -6,6 +6,8 @@ after the denominator had changed. A figure outlives the runs that it came from.
 *Rejected.* At least 1.10 is claimed, and the interval ends at 1.06; about 1.3 ± 5 % is claimed, and the interval is
 1.38 to 1.41; +18 % is claimed, and the two stated numbers give +13.3 %; a shape that is said not to fit has fitted.
 
+The advice tells a change that is more than what is claimed: that is understated.
+
 *Accepted.* The interval lies inside what is claimed, or reaches into it: then it is unproven, and not overstated.
 """
 
@@ -23,4 +25,8 @@ def overstated(case: ClaimCase) -> Iterator[Offense]:
         return
     wanted = case.claim.effect or f"a claim of kind {case.claim.kind} that its receipts carry"
     at = "effect" if case.claim.effect else "kind"
-    yield Offense(at, case.assessment.why, wanted, "claim what was measured, or withdraw the claim")
+    bound, low = case.claim.bound, case.assessment.low
+    gain = bound if bound is not None and bound.of == "improvement" and case.claim.kind != "equivalence" else None
+    understated = gain is not None and low is not None and low > gain.high
+    do = "claim what was measured, or withdraw the claim"
+    yield Offense(at, case.assessment.why, wanted, f"it is understated: {do}" if understated else do)
