@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from receipts.base.environment import bundled_folder
 from receipts.base.text import plain
-from receipts.publish.page import Code, Figure, Link, Mark, Page, Section
+from receipts.publish.page import Cell, Code, Figure, Link, Mark, Page, Section
 from receipts.publish.text import CELL, held
 
 if TYPE_CHECKING:
@@ -85,19 +85,14 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         plain=plain,
         drawn=_drawn,
         broken=_broken,
-        address=pass_context(_address),
+        cell=pass_context(_cell),
     )
-    jinja.tests.update({kind.__name__.lower(): _is(kind) for kind in (Link, Code, Mark)})
     return jinja
 
 
 def _by_name(rows: Sequence[tuple[str, Any]]) -> list[tuple[bool, list[tuple[str, Any]]]]:
     """Facts in runs of those that have a name and those that have none."""
     return [(named, list(group)) for named, group in groupby(rows, key=lambda row: bool(row[0]))]
-
-
-def _is(kind: type) -> Callable[[object], bool]:
-    return lambda item: isinstance(item, kind)
 
 
 def printable(item: Any) -> Any:
@@ -111,16 +106,37 @@ def _address(context: Context, link: Link) -> str | None:
     return f"#{link.anchor}" if lead is None else lead(link.anchor)
 
 
+def _cell(context: Context, cell: Cell) -> Markup:
+    """A cell: text, links, what is read sign by sign, statuses. Not a macro: a page may have a thousand."""
+    from markupsafe import Markup, escape
+
+    shown = []
+    for part in cell:
+        if isinstance(part, str):
+            shown.append(f"<bdi>{_broken(part)}</bdi>" if part else "")
+        elif isinstance(part, Code):
+            kind = ' class="command"' if part.command else ""
+            shown.append(f"<code{kind}>{_broken(part.text, code=True)}</code>")
+        elif isinstance(part, Mark):
+            shown.append(f'<span class="mark {part.state}"><b>{part.sign}</b> <bdi>{_broken(part.text)}</bdi></span>')
+        elif address := _address(context, part):
+            shown.append(f'<a href="{escape(plain(address, CELL))}">{escape(plain(part.text, CELL))}</a>')
+        else:
+            shown.append(f"<bdi>{_broken(part.text)}</bdi>")
+    return Markup("".join(shown))
+
+
 def _broken(item: str, code: bool = False) -> Markup:
     """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like.
 
     A number stays with its unit, but in code, which is copied as it is.
     """
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
 
     text = plain(item, CELL)  # which shows a NUL as words
     text = text if code else held(text)
-    return Markup("<wbr>").join(_LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text).split("\0"))
+    text = _LONG_WORD.sub(lambda word: _JOINT.sub("\0", word[0]), text)
+    return Markup(str(escape(text)).replace("\0", "<wbr>"))
 
 
 def _drawn(figure: Figure) -> Markup | None:
