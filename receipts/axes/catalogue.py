@@ -74,7 +74,7 @@ class Bookkeeping:
         return {**dict(shipped), **{name: role for role, names in self.added.items() for name in names}}
 
     def role(self, key: str, *values: str | None) -> str:
-        """The role of an option whose values on both sides are given; empty where it counts.
+        """The role of an option whose values on both sides are given; empty if it counts.
 
         Of `--seed 3 big` the second word may be the program's own: where such words differ, the option counts.
         """
@@ -103,7 +103,7 @@ class Bookkeeping:
         return next((self._names[part] for part in above if self._names.get(part) == "naming"), "")
 
     def variable(self, name: str, *values: str | None) -> str:
-        """The role of an environment variable; empty where it counts."""
+        """The role of an environment variable; empty if it counts."""
         for role, names in bookkeeping_table()["environment"].items():
             if any(name == item or (item[-1] == "*" and name.startswith(item[:-1])) for item in names):
                 return str(role)
@@ -124,7 +124,7 @@ BUILT_IN_BOOKKEEPING: Final = Bookkeeping()
 
 
 def bookkeeping_reason(role: str) -> str:
-    """Why a role is no setting."""
+    """Why a role is not a setting."""
     return str(_roles().get(role, {}).get("why", "it changes no step"))
 
 
@@ -157,7 +157,7 @@ def _roles() -> Mapping[str, Any]:
 
 
 def _further(value: str) -> str:
-    """The words of an option's value but the first; none where it is one word."""
+    """The words of an option's value but the first; empty if it is one word."""
     form = normal(value)
     return form[1:-1].partition(", ")[2] if form[:1] == "[" and value[-1:] == "]" else ""
 

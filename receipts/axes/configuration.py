@@ -39,7 +39,7 @@ PROGRAM_PART: Final = f"{PREFIX}*"  # what the program makes of its inputs: it f
 
 
 class InputParts(NamedTuple):
-    """Axis and value of each input that counts. ``anchor`` fills what is unstated; empty where inputs hold nothing."""
+    """Axis and value of each input that counts. ``anchor`` fills what is unstated; empty if inputs hold nothing."""
 
     parts: tuple[tuple[str, str], ...] = ()
     anchor: str = ""
@@ -138,7 +138,7 @@ class Configuration:
     """The parts of one receipt by their axes, under one lane and one catalogue of axes.
 
     ``anchor`` replaces what is unstated of the axes ``unstated``: the program of inputs that hold it, else the context,
-    else the receipt's own id (``own``), which no other receipt has. It is None where nothing is unstated. All digests
+    else the receipt's own id (``own``), which no other receipt has. It is None if nothing is unstated. All digests
     are signed integers of 64 bits. ``plain`` is the same by its leaves alone, as receipts without inputs have it: by it
     a history goes on across the version that began to record them.
     """
@@ -188,7 +188,7 @@ class Configuration:
         return known or frozenset()
 
     def without(self, axis: str) -> int | None:
-        """The digest without an axis and its followers; None where what else is unstated is this receipt's alone.
+        """The digest without an axis and its followers; None if what else is unstated is this receipt's alone.
 
         An axis that it does not have can be left out too: then other configurations may have it.
         """
@@ -206,7 +206,7 @@ class Configuration:
     def line(self) -> int | None:
         """The digest without its lineage: equal for what is run again with other code, wheels, image and driver.
 
-        None where what else is unstated is this receipt's alone.
+        None if what else is unstated is this receipt's alone.
         """
         return self._left(LINEAGE)
 

@@ -145,7 +145,7 @@ class Difference:
     are axes that changed although no input did. ``from_inputs``: an input or the code changed, of a launch that was
     captured whole, and so may have moved whatever the receipts do not state. ``one_program``: both captures are whole,
     of one program. ``unread`` is what the program may have
-    read that nobody could name.
+    read that cannot be name.
     """
 
     changed: tuple[Change, ...]
@@ -267,7 +267,7 @@ def _tallied(
                     tally.unknown(axis, Member(path, None, None), "both")
         elif brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
-        elif held.context and path not in held.varied and _typed_on_neither(path, a, b):
+        elif held.context and path not in held.varied and (path in FOLLOWS and _typed(path, a, b) == (None, None)):
             tally.held.append(path)
         elif va is None or vb is None:
             if held.one(path):
@@ -292,11 +292,6 @@ def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
         return False
     ta, tb = _typed(path, a, b)
     return ta is not None and ta == tb
-
-
-def _typed_on_neither(path: str, a: Parsed, b: Parsed) -> bool:
-    """Whether a switch is off on one side for its degree alone: nobody typed it, and one context holds that."""
-    return path in FOLLOWS and _typed(path, a, b) == (None, None)
 
 
 def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
@@ -330,7 +325,7 @@ def value_at(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
 def _compare_architecture(a: Parsed, b: Parsed, tally: _MemberTally) -> None:
     """One digest is one model, whatever letters its pattern is written in; another digest is another model.
 
-    It is no second change where an axis of the model says the same.
+    It is not a second change if an axis of the model says the same.
     """
     one, other = (side.stated.get(ARCHITECTURE) for side in (a, b))
     if one is None or other is None:

@@ -45,7 +45,7 @@ def is_off(value: Value) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One leaf of an axis with both values; None where a side does not state it."""
+    """One leaf of an axis with both values; None if a side does not state it."""
 
     path: str
     a: Any

@@ -39,7 +39,7 @@ _COUNTS: Final = ("hardware.chips", "hardware.hosts")
 class Input(NamedTuple):
     """An input as it was typed, and the form in which two are compared.
 
-    ``opaque``: it names a file that nobody could read. ``output``: it names a place that the run itself made.
+    ``opaque``: it names a file that cannot be read. ``output``: it names a place that the run itself made.
     """
 
     text: str
@@ -50,9 +50,9 @@ class Input(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InputChange:
-    """An input that differs, as it was typed; None where a side does not give it and no default is known.
+    """An input that differs, as it was typed; None if a side does not give it and no default is known.
 
-    ``role`` is its bookkeeping role, empty where it counts. ``opaque``: a file differs, and nobody can say in how much.
+    ``role`` is its bookkeeping role, empty if it counts. ``opaque``: a file differs, and nobody can say in how much.
     """
 
     key: str
@@ -78,7 +78,7 @@ class LaunchInputs:
     environment: Mapping[str, Input] | None = None
     launcher: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
-    unread: str = ""  # what it may have read that nobody could name
+    unread: str = ""  # what it may have read that cannot be name
     recorded: bool = False
 
     def value(self, key: str) -> Input | None:
@@ -127,7 +127,7 @@ NOTHING: Final = InputsApart()
 
 
 def inputs_of(parsed: Parsed) -> LaunchInputs | None:
-    """What a receipt says that its launch was started with; None where it says nothing of it."""
+    """What a receipt says that its launch was started with; None if it says nothing of it."""
     kept = vars(parsed)
     if "launch_inputs" not in kept:  # a receipt is compared with many others
         section = parsed.receipt.inputs
@@ -167,7 +167,7 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
 
 
 def _reads_alike(a: Parsed, b: Parsed, launchers: Sequence[InputChange]) -> bool:
-    """Whether what programs read by names that nobody could tell is as good as equal: one host, launcher, flags."""
+    """Whether what programs read by names that cannot be told apart is as good as equal: one host, launcher, flags."""
     hosts = a.receipt.run.host, b.receipt.run.host
     one_place = hosts[0] is not None and hosts[0] == hosts[1] and a.receipt.flags == b.receipt.flags
     return one_place and not any(item.role != "rendezvous" for item in launchers)
@@ -257,7 +257,7 @@ def _options(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Ite
 
 
 def _change(key: str, one: Input | None, other: Input | None) -> InputChange | None:
-    """An input that differs; None where it is a secret, or two words keyed by two stores: nobody can tell."""
+    """An input that differs; None if it is a secret, or two words keyed by two stores: nobody can tell."""
     a, b = (None if item is None else item.text for item in (one, other))
     opaque = any(item is not None and item.opaque for item in (one, other))
     keyed = a is not None and b is not None and a.startswith(BLANK) and b.startswith(BLANK)

@@ -177,7 +177,7 @@ class Lane:
         return not any(path == name or path.startswith(f"{name}.") for name in self.unprinted)
 
     def smallest_effect(self, metric: str) -> float | None:
-        """δ, the smallest effect that matters on a metric, as a share; None where the lane leaves it at 1 %."""
+        """δ, the smallest effect that matters on a metric, as a share; None if the lane leaves it at 1 %."""
         return self.delta.get(metric, self.delta.get(EVERY_METRIC))
 
     @cached_property
@@ -223,6 +223,7 @@ def combined(a: Lane, b: Lane) -> Lane:
 
     # The larger δ of two lanes, of the metrics for which both set one.
     both = {name: (a.smallest_effect(name), b.smallest_effect(name)) for name in {**a.delta, **b.delta}}
+    # The bookkeeping that two lanes both add.
     return replace(
         a,
         name=f"{a.name}+{b.name}",
@@ -238,7 +239,10 @@ def combined(a: Lane, b: Lane) -> Lane:
         waivable={key: why for key, why in a.waivable.items() if key in b.waivable},
         required_features=tuple(dict.fromkeys((*a.required_features, *b.required_features))),
         couplings=tuple(item for item in a.couplings if item in b.couplings),
-        bookkeeping=_names_of_both(a, b),
+        bookkeeping={
+            role: tuple(name for name in names if name in b.bookkeeping.get(role, ()))
+            for role, names in a.bookkeeping.items()
+        },
         widens=tuple(name for name in a.widens if name in b.widens),
         compile_expensive=a.compile_expensive or b.compile_expensive,
         hosts_differ=a.hosts_differ or b.hosts_differ,
@@ -247,14 +251,6 @@ def combined(a: Lane, b: Lane) -> Lane:
         delta={name: max(one, other) for name, (one, other) in both.items() if one is not None and other is not None},
         loss_parity=min(a.loss_parity, b.loss_parity),
     )
-
-
-def _names_of_both(a: Lane, b: Lane) -> dict[str, tuple[str, ...]]:
-    """The bookkeeping that two lanes both add."""
-    return {
-        role: tuple(name for name in names if name in b.bookkeeping.get(role, ()))
-        for role, names in a.bookkeeping.items()
-    }
 
 
 _NESTED = {

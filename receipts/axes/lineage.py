@@ -19,7 +19,7 @@ class LineageMatch(NamedTuple):
     """How a launch's versions relate to the lineages of its lane.
 
     ``nearest`` is the lineage that it ran on, else the one from which the fewest versions differ; ``differs`` has the
-    launch's own versions of those: empty for one that is not installed, None where nobody states it.
+    launch's own versions of those: empty for one that is not installed, None if nobody states it.
     """
 
     state: State
@@ -51,7 +51,7 @@ class Versions:
         self._get = get
 
     def of(self, name: str) -> str | None:
-        """The version of a distribution or leaf; empty where it is not installed, None where nobody states it.
+        """The version of a distribution or leaf; empty if it is not installed, None if nobody states it.
 
         Of a distribution whose library was loaded from elsewhere, what was loaded.
         """
@@ -79,7 +79,7 @@ class Versions:
 
 
 def lineage_of(lane: Lane, versions: Versions) -> LineageMatch | None:
-    """The lineage of a launch; None where its lane names none."""
+    """The lineage of a launch; None if its lane names none."""
     known = (*lane.validated, *lane.documented)
     if not known:
         return None
@@ -94,7 +94,7 @@ def lineage_of(lane: Lane, versions: Versions) -> LineageMatch | None:
 
 
 def ran_on(parsed: Parsed, lane: Lane) -> LineageMatch | None:
-    """The lineage of a receipt; None where its lane names none."""
+    """The lineage of a receipt; None if its lane names none."""
     return lineage_of(lane, Versions(parsed.receipt.wheels, parsed.stated.get))
 
 

@@ -131,7 +131,7 @@ class Rhythm(NamedTuple):
 
 
 def rhythm(parsed: Parsed) -> Rhythm | None:
-    """The rhythm of a launch; None where its steps are too few, or all alike."""
+    """The rhythm of a launch; None if its steps are too few, or all alike."""
     steps = _steps(parsed)
     # Differences, since warm-up and drift are alike in all launches; logarithms, so that no slow step decides.
     apart = [math.log(y / x) for x, y in pairwise(steps[2:COMPARED_STEPS]) if x > 0 and y > 0]
@@ -217,7 +217,7 @@ class LaunchSettings:
         known = self._configurations.get(key)
         if known is None:
             known = configuration_of(parsed, catalogue, stated, key[1])
-            if not known.own:  # one that has its own id in it is no other launch's
+            if not known.own:  # one that has its own id in it belongs to no other launch
                 self._configurations[key] = known
         return known
 

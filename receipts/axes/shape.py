@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MODEL: Final = ("pattern", "dimensions", "routing", "model.sparse_attention", "model.attention_kinds")
 GEOMETRY: Final = frozenset({*_MODEL, "hardware.accelerator"})
 LAYOUT: Final = "parallelism."
-# What else decides whether a size fits: a shape that full recompute held is no repeat of one without.
+# What else decides whether a size fits: a shape that fits with full recompute does not repeat one without.
 _HELD_BY: Final = frozenset({"recompute", "precision", "optimizer"})
 # Constants of communication are tuned under a layout, and make no other.
 _TUNED: Final = frozenset(f"parallelism.{name}" for name in ("bucket_bytes", "padding", "chunking", "prefetch"))
@@ -71,12 +71,12 @@ def meets(parsed: Parsed, bounds: Mapping[str, Any]) -> bool:
 
 
 def target_of(parsed: Parsed, lane: Lane) -> Target | None:
-    """The lane's target at which a launch ran; None where it ran at none."""
+    """The lane's target at which a launch ran; None if it ran at none."""
     return next((target for target in lane.targets if meets(parsed, target.bounds)), None)
 
 
 def substrate_of(parsed: Parsed, lane: Lane) -> Target | None:
-    """The lane's ablation substrate at which a launch ran; None where it ran at none. A substrate is no target."""
+    """The lane's ablation substrate at which a launch ran; None if it ran at none. A substrate is not a target."""
     return next((item for item in lane.substrates if meets(parsed, item.bounds)), None)
 
 

@@ -40,7 +40,7 @@ _NOTHING: Final = frozenset({"false", "0", "off", "none", "no", ""})
 class Signature(NamedTuple):
     """What a launch is called before it is tried.
 
-    It is no identity of a configuration (`receipts.axes.configuration`): it is taken before the run, leaves out what
+    It does not identify a configuration (`receipts.axes.configuration`): it is taken before the run, leaves out what
     moves no byte, and equals that of another launch where both leave the same unstated.
 
     ``signature`` is a SHA-256 in hex. ``base`` is 8 bytes, signed, of the same without the pressures that stand

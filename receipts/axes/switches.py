@@ -69,7 +69,7 @@ _TELLING = re.compile(
     r"JAX_LOG\w*|JAX_EXPLAIN_CACHE_MISSES|JAX_DUMP_IR\w*|JAX_TRANSFER_GUARD\w*|XLA_METRICS_FILE|"
     r"(?:XLA_FLAGS|LIBTPU_INIT_ARGS)\..*xla_dump_\w+|TF_CPP_MIN_LOG_LEVEL|TPU_(?:MIN|STDERR)_LOG_LEVEL)",
 )
-# What is told of every call or step costs time in each: a trace of NCCL's calls, an input's dump for each execution.
+# A report on every call or step costs time in each: a trace of NCCL's calls, an input's dump for each execution.
 _SLOWING = re.compile(
     r"flags\.NCCL_DEBUG=TRACE|flags\.NCCL_DEBUG_SUBSYS=.*(?:\^|ALL|COLL|CALL|PROXY).*|.*_snapshots=.*", re.I
 )
@@ -78,13 +78,13 @@ _CUDA_OF_TORCH = re.compile(r"\+cu(\d+)(\d)\b")
 
 
 def mesh_of(text: str) -> dict[str, int]:
-    """Sizes of mesh axes by name: `data:2,fsdp:4`; empty where a part names none. An axis of 1 divides nothing."""
+    """Sizes of mesh axes by name: `data:2,fsdp:4`; empty if a part names none. An axis of 1 divides nothing."""
     axes = [_MESH_AXIS.fullmatch(part) for part in text.split(",")]
     return {axis[1]: int(axis[2]) for axis in axes if axis is not None} if all(axes) else {}
 
 
 def same_version(loaded: Any, installed: Any) -> bool | None:
-    """Whether two dotted versions agree as far as both go; None where one is in another form, such as a date."""
+    """Whether two dotted versions agree as far as both go; None if one is in another form, such as a date."""
     one, other = (re.match(r"\d+(?:\.\d+)+", str(version or "")) for version in (loaded, installed))
     if one is None or other is None:
         return None

@@ -52,7 +52,7 @@ def bundled_folder(name: str) -> Path:
 
 
 def checkout() -> Path | None:
-    """The root of the checkout that this package runs from, or None where it runs from an installed wheel."""
+    """The root of the checkout that this package runs from, or None if it runs from an installed wheel."""
     root = _PACKAGE.parent
     try:
         # The text is enough and `tomllib` would cost more than everything else here.

@@ -42,7 +42,7 @@ class Problem(NamedTuple):
     """One thing that is wrong in a document.
 
     `at` is the path inside the document (`batch.global`; empty, or `$`, for the document as a whole), `what` says what
-    is wrong there and `do` what to do about it (empty where `what` says it already).
+    is wrong there and `do` what to do about it (empty if `what` says it already).
     """
 
     at: str
@@ -154,7 +154,7 @@ def every(read: Callable[[_Word], _Read], words: Iterable[_Word]) -> list[_Read]
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """The known names that a mistyped one is close to, as the end of a sentence; empty where none is.
+    """The known names that a mistyped one is close to, as the end of a sentence; empty if there is none.
 
     A name is also close by its last part: ``micro_btch`` means ``batch.micro_batch``.
     """

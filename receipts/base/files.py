@@ -41,7 +41,7 @@ def read_bounded(stream: IO[bytes], most: int) -> bytes:
 
 
 def write(target: str | Path, content: str | bytes, *, over: bool = False) -> None:
-    """Write a file in a folder that exists. Raises UsageError where it cannot be, or exists and not ``over``, and
+    """Write a file in a folder that exists. Raises UsageError if it cannot be, or exists and not ``over``, and
     DiskError where the disk is full.
     """
     target = Path(target)

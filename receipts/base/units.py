@@ -83,7 +83,7 @@ class PrintedNumber(NamedTuple):
 
 
 def read_printed(text: str) -> PrintedNumber | None:
-    """Read one printed number; none where the text is not one number (`9.4-9.6`, `>141`, `1,5`, `n/a`).
+    """Read one printed number; None if the text is not one number (`9.4-9.6`, `>141`, `1,5`, `n/a`).
 
     Trailing zeros count as printed (`90400` is ± 0.5), except where the text says that it rounds: `~90400` is ± 50.
     """

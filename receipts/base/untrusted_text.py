@@ -102,7 +102,7 @@ class LinearMatch(Protocol):
         """The text of one group, or a tuple of several."""
 
     def __getitem__(self, group: int | str) -> Any:
-        """The text of one group; None where it took no part."""
+        """The text of one group; None if it took no part."""
 
     def groupdict(self) -> dict[str, str | None]:
         """The text of each named group."""
@@ -158,7 +158,7 @@ def compile_linear(text: str, *, ignore_case: bool = False) -> LinearPattern:
     return pattern
 
 
-# An address with a name and a password; `git@host` is none.
+# An address with a name and a password; `git@host` is not one.
 _ADDRESS = r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^/\s@'\"]{0,300}:[^/\s@'\"]{1,300}@"
 # A client that takes its password in a short option.
 _CLIENTS = r"(?:^|[\s\"'\x00])-p[^\s\d]|\bcurl\s|\b(?:docker|podman|wandb)\s+login|redis-cli|sshpass"
@@ -190,7 +190,7 @@ def _certain() -> LinearPattern:
 
 
 def secret_in(text: str) -> str:
-    """The beginning of an issued token, or of an address with a password, in a text; empty where there is none."""
+    """The beginning of an issued token, or of an address with a password, in a text; empty if there is none."""
     match = _shaped().search(_whole(text))
     return "" if match is None else f"{match.group(0)[:8]}…"
 
@@ -202,7 +202,7 @@ def may_hold_secret(document: str) -> bool:
 
 
 def secret_under(name: str, value: Any) -> str:
-    """The beginning of a secret in a name or in the value under it; empty where there is none."""
+    """The beginning of a secret in a name or in the value under it; empty if there is none."""
     from receipts.emit.secrets import hidden, redact
 
     if start := secret_in(name) or secret_in(str(value)):

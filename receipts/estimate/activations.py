@@ -57,7 +57,7 @@ _WORDS = {
 
 
 def policy_of(text: str) -> frozenset[str] | None:
-    """The policy that a text means: ``none``, ``full``, ``selective: moe_act mlp``; None where it cannot be told.
+    """The policy that a text means: ``none``, ``full``, ``selective: moe_act mlp``; None if it cannot be told.
 
     ``selective`` alone is the paper's: the scores of attention. ``grad checkpoint`` is full. Tensors that a policy
     offloads to the host take no memory of the chip: ``custom, offload decoder_layer_input query_proj`` and
@@ -151,12 +151,14 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         stored += 2 * stream_bytes(setup) / flight
     loss = _loss(setup) if last else 0.0
     depth, feature = (setup.model.mtp_depth, _feature(setup)) if last else (0, 0.0)
+    # The fp32 softmax that a further head keeps until its backward.
     return Activations(
         stored=stored * flight,
         working=working,
         loss=loss,
         features_stored=depth * feature,
-        features_loss=depth * _kept_logits(setup),
+        features_loss=depth
+        * (0.0 if setup.chunked_loss else setup.tokens * setup.model.vocabulary / setup.layout.tensor * 4.0),
         routing_stored=_routing_stored(setup, scratch, count[BlockKind.EXPERT]) * flight,
         routing_working=scratch.total if scratch else 0.0,
     )
@@ -195,11 +197,6 @@ def _loss(setup: Setup) -> float:
     if setup.chunked_loss:
         return min(_LOSS_CHUNK, setup.tokens) * width * logit + stream_bytes(setup)
     return setup.tokens * width * logit
-
-
-def _kept_logits(setup: Setup) -> float:
-    """The fp32 softmax that a further head keeps until its backward."""
-    return 0.0 if setup.chunked_loss else setup.tokens * setup.model.vocabulary / setup.layout.tensor * 4.0
 
 
 def _feature(setup: Setup) -> float:

@@ -252,7 +252,7 @@ def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
     """What leaves the answer unknown; what does not is assumed to take no bytes.
 
     A pattern whose alphabet has a letter for such a block says by its absence that there is none; so does a number of
-    parameters that the other widths make. The letters of NAM have none for a feed-forward.
+    parameters that the other widths make. The letters of NAM have None for a feed-forward.
     """
     for path in _OF_HEADS if model.latent is not None else ():
         if path in facts.stated:

@@ -72,7 +72,7 @@ class EstimateInputs:
         self._assumed.setdefault(path, Assumed(path, str(text), because))
 
     def word(self, *paths: str) -> str:
-        """The first of these that is stated, in lower case; empty where none is."""
+        """The first of these that is stated, in lower case; empty if none is stated."""
         return next((str(self.stated[path]).lower() for path in paths if self.stated.get(path) is not None), "")
 
 

@@ -108,7 +108,7 @@ _STAGES = (
 
 
 def zero_stage(strategy: str, *, shard: int | None) -> int | None:
-    """The stage of state sharding that a strategy names; None where it says nothing.
+    """The stage of state sharding that a strategy names; None if it says nothing.
 
     ``ddp`` shards nothing on any framework; Megatron's DDP with its distributed optimizer is ``zero1``.
     """
@@ -361,7 +361,7 @@ def _accumulation(facts: EstimateInputs, placed: ParallelLayout, *, serving: boo
 
 
 def _recompute(facts: EstimateInputs, framework: FrameworkMemory) -> frozenset[str] | None:
-    """The policy; None where one is stated that has no formula here. ``selective`` is Megatron's word, and its own."""
+    """The policy; None if one is stated that has no formula here. ``selective`` is Megatron's word, and its own."""
     policy, requested = facts.word(*_RECOMPUTE), facts.word("numerics.recompute")
     if requested and policy_of(requested) != policy_of(policy):
         facts.assume("numerics.recompute", policy, f"the launch applied it, and {requested!r} was asked for")

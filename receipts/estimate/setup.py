@@ -89,7 +89,7 @@ NAMED: Mapping[str, FrameworkMemory] = MappingProxyType(
 
 
 def framework_memory_of(*names: str | None) -> FrameworkMemory | None:
-    """The record of the first name that is known (a framework, a lane); None where none is known."""
+    """The record of the first name that is known (a framework, a lane); None if none is known."""
     for name in names:
         # The longer word first: torchtitan is also a torch, torch-xla is XLA.
         words = sorted((word for word in NAMED if word in (name or "").lower()), key=lambda word: -len(word))
@@ -139,7 +139,7 @@ _KNOWN: tuple[tuple[str, int, bool, float, str], ...] = (
 
 
 def optimizer_of(name: str, state_bytes: float) -> OptimizerKind | None:
-    """The optimizer that a name means, with states of ``state_bytes``; None where it names none.
+    """The optimizer that a name means, with states of ``state_bytes``; None if it names none.
 
     A name that says 8 bit (``adam8bit``, ``lion8bit``) keeps one byte and a scale for each block, whatever the type.
     """

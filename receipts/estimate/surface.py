@@ -83,7 +83,7 @@ class Attribution(NamedTuple):
 
 
 def attribution(stated: Mapping[str, Any]) -> Attribution | None:
-    """The block family whose allocation failed, from a receipt's stated leaves; None where nothing shows one."""
+    """The block family whose allocation failed, from a receipt's stated leaves; None if nothing shows one."""
     operator, message = stated.get("failure.operator"), stated.get("failure.message")
     for leaves in (list(_named(operator)), list(_shaped(message, stated)), list(_shaped(operator, stated))):
         families = {item.family for item in leaves}

@@ -66,7 +66,10 @@ def block(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple
     if kind is BlockKind.SPARSE_ATTENTION:
         return (*_attention(model, layout), *_indexer(model))
     if kind is BlockKind.MLP:
-        return _mlp(model, layout)
+        return (
+            _replicated("mlp norm", model.hidden),
+            _tensor("mlp", model.projections * model.hidden * model.ffn, layout.tensor),
+        )
     return _experts(model, layout) if kind is BlockKind.EXPERT else _state_space(model, layout, kind)
 
 
@@ -104,13 +107,6 @@ def _indexer(model: Architecture) -> tuple[Tensor, ...]:
     return (
         Tensor("indexer", Owner.REPLICATED, whole, whole, matrix=True),
         _replicated("indexer norm", 2 * indexer.width),
-    )
-
-
-def _mlp(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...]:
-    return (
-        _replicated("mlp norm", model.hidden),
-        _tensor("mlp", model.projections * model.hidden * model.ffn, layout.tensor),
     )
 
 

@@ -52,7 +52,7 @@ class Bound:
 
 
 class NotABound(ValueError):
-    """The words are no bound; the text says why."""
+    """The words do not state a bound; the text says why."""
 
 
 def read(text: str, *, share: bool = False) -> Bound:
@@ -86,7 +86,7 @@ def read(text: str, *, share: bool = False) -> Bound:
 
 
 def unit_of(text: str) -> str:
-    """The unit behind the first number of a bound: `GB` of `at least 140 GB`; empty where there is none."""
+    """The unit behind the first number of a bound: `GB` of `at least 140 GB`; empty if there is none."""
     match = _FORM.match(_plain(text))
     number = match["number"].partition(" and ")[0] if match is not None else ""
     printed = read_printed(number)

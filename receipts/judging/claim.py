@@ -275,7 +275,7 @@ class Claim(ClaimModel):
 
     @cached_property
     def bound(self) -> Bound | None:
-        """The effect as a band; None where the claim names none."""
+        """The effect as a band; None if the claim names none."""
         if self.effect is None:
             return None
         metric = METRICS.get(self.metric_name)
@@ -285,7 +285,7 @@ class Claim(ClaimModel):
         return replace(band, text=self.effect)
 
     def with_effect(self, effect: str) -> Claim:
-        """The same claim with another effect. Raises ValidationError where its kind does not take that effect."""
+        """The same claim with another effect. Raises ValidationError if its kind does not take that effect."""
         return Claim.model_validate({**self.model_dump(exclude_none=True), "effect": effect})
 
     @property
@@ -344,7 +344,7 @@ MAX_CLAIMS_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class ClaimFile:
-    """A file of claims. `folder` is where the files that it names lie; None where it names none, as in a store."""
+    """A file of claims. `folder` is where the files that it names lie; None if it names none, as in a store."""
 
     source: str
     folder: Path | None

@@ -48,7 +48,7 @@ def longer_in_trace(case: Case) -> tuple[int, float, float] | None:
 
 
 def longest_backward(case: Case) -> float:
-    """Seconds of a step that the backward pass took, by the clocks of its traces; 0 where none shows it."""
+    """Seconds of a step that the backward pass took, by the clocks of its traces; 0 if none shows it."""
     observed = (entry.observed or {} for entry in case.launch.parsed.receipt.evidence or ())
     return max((value / 1e9 for row in observed if isinstance(value := row.get(_BACKWARD), int)), default=0.0)
 
@@ -77,13 +77,13 @@ def step_seconds(case: Case, *but: str) -> float:
 
 
 def monotonic_seconds(case: Case) -> float | None:
-    """The length of a launch by the clock that timed its steps: everything that it spent; None where it is not kept."""
+    """The length of a launch by the clock that timed its steps: everything that it spent; None if it is not kept."""
     spent = [case.get(name) for name in SPENT]
     return math.fsum(spent) if self_timed(case) and None not in spent else None
 
 
 def wall_seconds(case: Case) -> float | None:
-    """From start to finish by the clock of the day; None where either is not known to the second."""
+    """From start to finish by the clock of the day; None if either is not known to the second."""
     run = case.receipt.run
     known = run.finished is not None and case.get("run.started_stated") is None
     return (run.finished - run.started).total_seconds() if known else None

@@ -59,7 +59,7 @@ _OF_A_STEP = ("step", "rate", "memory", "compile")  # summaries that a longer ru
 
 def check_waivers(waivers: Mapping[str, str], lane: Lane, diff: Difference, launches: Sequence[Parsed]) -> None:
     """Raises UsageError for a waiver without a reason, of an axis that the lane protects, or of one that is equal."""
-    # A host that nobody states may be another host, and so may be waived as one that differs.
+    # A host that is not stated may be another host, and so may be waived as one that differs.
     unstated = (leaf.path for leaf in leaves_of(Role.BLOCK) if any(leaf.path not in item.stated for item in launches))
     places = (item.path for item in diff.blocks)
     named = {*diff.axes, *(item.axis for item in diff.unknown), *places, *unstated}

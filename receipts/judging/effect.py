@@ -94,7 +94,7 @@ def sessions_of(a: Sequence[Launch], b: Sequence[Launch]) -> tuple[list[int], li
 
 
 def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> str:
-    """Why no effect can be given; empty where one can."""
+    """Why no effect can be given; empty if one can."""
     if metric.summary == "outcome":
         return "an outcome belongs to one launch and has no effect"
     for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
@@ -131,7 +131,7 @@ def noise_of(metric: Metric, lane: Lane, measured: Sigma | None) -> Sigma | None
 
 
 def _largest_spread(pair: PairCase, metric: Metric) -> float | None:
-    """The largest log ratio of the metric between two equal launches that the store has shown; None where it has not.
+    """The largest log ratio of the metric between two equal launches that the store has shown; None if it has not.
 
     Step times have their own. The highest live peaks of two launches lie no further apart than those of some chip do.
     """
@@ -166,7 +166,7 @@ class Parting(NamedTuple):
 
 
 def parting(pair: PairCase) -> Parting | None:
-    """The two ratios, where they part by more than the smallest effect that matters; None where they agree.
+    """The two ratios, where they part by more than the smallest effect that matters; None if they agree.
 
     They are those of the two effects where these give one, so that a comparison prints one number of each.
     """
@@ -183,7 +183,7 @@ def parting(pair: PairCase) -> Parting | None:
 
 
 def _ratio(pair: PairCase, name: str) -> float | None:
-    """B over A of a metric as the effect has it; None where the launches give no effect on it."""
+    """B over A of a metric as the effect has it; None if the launches give no effect on it."""
     metric = metrics.get(name)
     a, b = ([launch.read(metric) for launch in group] for group in (pair.group_a, pair.group_b))
     return effect_of(pair, metric, a, b).ratio
@@ -198,8 +198,8 @@ def delta_of_parting(pair: PairCase) -> float:
 def time_outside_steps(launch: Launch) -> tuple[float, float] | None:
     """The share of a launch's wall time outside steps, compile and named spans: at least, and at most.
 
-    What start-up may have taken is between the two. None where no program told the time of the launch by category: a
-    start and a finish that somebody typed leave time that nobody spent.
+    What start-up may have taken is between the two. None if no program told the time of the launch by category: a
+    start and a finish that somebody typed leave time that was not spent.
     """
     spans = wall_time(launch)
     if "idle" not in spans:

@@ -33,7 +33,7 @@ class EarlierFailure(NamedTuple):
 
 
 class ReachedShape(NamedTuple):
-    """A shape of a lane that launches reached, for the envelope; days and hosts are None where nobody counted them.
+    """A shape of a lane that launches reached, for the envelope; days and hosts are None if nobody counted them.
 
     ``key`` are its geometry and layout; None are those of the judged receipt.
     """
@@ -98,7 +98,7 @@ class Facts:
 
     @property
     def noise(self) -> Sigma | None:
-        """The noise floor that the store's repeats show; None where they were not asked, or show none."""
+        """The noise floor that the store's repeats show; None if they were not asked, or show none."""
         from receipts.stats.log_ratio import Sigma
 
         return Sigma(self.sigma, self.sigma_df, "measured", self.sigma_of) if self.sigma is not None else None
@@ -186,7 +186,7 @@ CeilingGrade = Literal["validated", "repeated", "peak"]
 def ceiling_grade(launches: int, days: int | None, hosts: int | None) -> CeilingGrade:
     """How well a shape is sustained: *validated* by three launches on two days or hosts, else *repeated* by two.
 
-    One launch reached a *peak*. Days and hosts that nobody counted are one.
+    One launch reached a *peak*. Days and hosts that were not counted are one.
     """
     if launches >= VALIDATED and max(days or 1, hosts or 1) >= APART:
         return "validated"

@@ -73,7 +73,7 @@ def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:
 def decides(item: Finding, verdict: Comparison, rules: RuleSet) -> bool:
     """Whether a finding has a part in this verdict: on the pair, on a path, or on a side where it spoils this metric.
 
-    What spoils another metric of a side alone is no reason of it.
+    An offense that spoils only another metric of a side is not a reason.
     """
     if item.waived is not None or item.question is Question.NONE:
         return False

@@ -54,7 +54,7 @@ _BESIDE: Final = tuple(f"measurement.{name}" for name in ("step_flags", "path_co
 
 
 def renumbered(own: Parsed, earlier: Collection[Parsed], kept: Collection[str] = ()) -> str:
-    """A measured number that an earlier receipt of a launch had otherwise, with both; empty where none did.
+    """A measured number that an earlier receipt of a launch had otherwise, with both; empty if there is none.
 
     What is added changes no number. The parts of further ranks do, and files that a store keeps may be read again.
     """
@@ -144,7 +144,7 @@ _MEASURED: Final = ("step", "rate", "memory")
 
 
 class SampleRank(IntEnum):
-    """How well a launch represents its configuration, the best first. From `UNSTEADY` on it is no sample."""
+    """How well a launch represents its configuration, the best first. From `UNSTEADY` on it is not a sample."""
 
     CLEAN = 0
     OPEN = 1  # a question about it is open: its path is not witnessed, a fact is not stated

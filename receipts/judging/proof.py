@@ -166,7 +166,7 @@ def _section(section: Any, before: str, paths: Collection[str], inside: Collecti
 
 
 def _part(value: Any, path: str, paths: Collection[str], inside: Collection[str], *, required: bool = False) -> Any:
-    """What is left of a value; None where nothing is."""
+    """What is left of a value; None if nothing is."""
     if path in paths or (required and not isinstance(value, Section)):
         return value
     if not required and path not in inside:

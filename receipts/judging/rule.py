@@ -85,7 +85,7 @@ class Case:
 
     @cached_property
     def renumbered(self) -> str:
-        """A measured number that an earlier receipt of this launch had otherwise, with both; empty where none did."""
+        """A measured number that an earlier receipt of this launch had otherwise, with both; empty if there is none."""
         known = self.facts.replaced if self.facts is not None else {}
         kept = self.facts.kept if self.facts is not None else ()
         return renumbered(self.launch.parsed, known.get(self.launch.parsed.id, ()), kept)
@@ -127,7 +127,7 @@ class PairCase:
     """What a rule on a comparison sees: the first launch of each side, the difference, and the metric asked for.
 
     ``counted`` are the axes that count once derived, indifferent, waived and studied axes are taken out; ``uncounted``
-    gives the reason for each but the waived. ``lost`` are launches of the sides that are no samples of the metric; the
+    gives the reason for each but the waived. ``lost`` are launches of the sides that are not samples of the metric; the
     groups are those that count, and ``witnesses`` the ids of the receipts that lend to them. ``metric`` is the one that
     answers: the one that was ``asked`` for, or another of its kind where some launch lacks that.
     """
@@ -166,7 +166,7 @@ class PairCase:
     def holds(self, *paths: str) -> bool:
         """Whether inputs or one context hold leaves that neither side states: settings with one value known there.
 
-        How a launch ended, what was seen of it and what shows it are no settings.
+        How a launch ended, what was seen of it and what shows it are not settings.
         """
         return (
             self.silent(*paths)
@@ -202,7 +202,7 @@ class ClaimCase:
     """What a rule on a claim sees: the claim, its receipts, and what they say of its number.
 
     ``missing`` are the words that name no receipt, each as side and reason. ``envelope`` is where the claimed shape
-    lies in the lane's envelope, ``at_target`` whether it was shown where it is to hold (None where neither claim nor
+    lies in the lane's envelope, ``at_target`` whether it was shown where it is to hold (None if neither claim nor
     lane names a target), ``earlier`` the status that it had when it was last judged, ``lost`` the receipts (id,
     successor, reason) that it stood on then and that no longer stand, and ``now`` the status that it has by every rule
     but that of age.
@@ -299,7 +299,7 @@ class Rule:
 
     @property
     def why(self) -> str:
-        """The first sentence of the page's *Why*; empty where it has none."""
+        """The first sentence of the page's *Why*; empty if it has none."""
         import re  # a list of rules alone needs it
 
         match = re.search(

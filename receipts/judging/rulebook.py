@@ -54,7 +54,7 @@ class Study:
     regimes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def broken_by(self, difference: Difference, a: Mapping[str, Any], b: Mapping[str, Any]) -> tuple[str, ...]:
-        """Why the study does not hold for a pair, in sentences; empty where it holds."""
+        """Why the study does not hold for a pair, in sentences; empty if it holds."""
         moved = [axis for axis in self.unchanged if axis in difference.axes]
         reasons = [f"{axis} changed, and {self.name} keeps it" for axis in moved]
         for expression in self.equal:
@@ -71,7 +71,7 @@ class Study:
 
 
 def value_of(expression: str, stated: Mapping[str, Any]) -> Fraction | None:
-    """A product and quotient of leaf paths, exactly; None where a leaf is unstated, no number, or divides by 0."""
+    """A product and quotient of leaf paths, exactly; None if a leaf is unstated, no number, or divides by 0."""
     words = expression.split()
     result: Fraction | None = None
     operator = "*"
@@ -177,7 +177,7 @@ class Rulebook:
 
     @property
     def added(self) -> bytes:
-        """What a receipts.toml adds to the bookkeeping, as the digest of the rules takes it; empty where nothing."""
+        """What a receipts.toml adds to the bookkeeping, as the digest of the rules takes it; empty if nothing."""
         return repr(sorted(self.bookkeeping.items())).encode() if self.bookkeeping else b""
 
     @cached_property

@@ -61,7 +61,7 @@ def _gaps(apart: Difference, side: Literal["a", "b"]) -> list[Unknown]:
 
 
 def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
-    """Raises UsageError where launches were asked for different configurations, whatever path they took."""
+    """Raises UsageError if launches were asked for different configurations, whatever path they took."""
     head, requested = group[0], as_requested(group[0])
     for other in group[1:]:
         apart = difference_under(lane, requested, as_requested(other))
@@ -80,7 +80,7 @@ def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageEr
 def differences_in_manner(group: Sequence[Parsed], side: Literal["a", "b"], metric: Metric) -> Iterator[Unknown]:
     """What the launches of a side do not share with its first, which represents them all where rules read it.
 
-    Raises UsageError where they are of different kinds.
+    Raises UsageError if they are of different kinds.
     """
     head = group[0]
     for other in group[1:]:

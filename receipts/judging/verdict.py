@@ -76,7 +76,7 @@ class Finding:
 
     @property
     def lacks(self) -> tuple[str, ...]:
-        """The leaves of which any one would let the rule judge; none where that is no leaf of the receipt."""
+        """The leaves of which any one would let the rule judge; None if that is not a leaf of the receipt."""
         paths = tuple(self.do.removeprefix(STATE).split(" or "))
         return paths if self.unjudged and self.at == paths[0] else ()
 
@@ -207,7 +207,7 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A launch of a side that is no sample of the metric, and so left out. ``why``: codes of rules, or how it ended."""
+    """A launch of a side that is not a sample of the metric, left out. ``why``: codes of rules, or how it ended."""
 
     side: Literal["a", "b"]
     receipt: str
@@ -230,7 +230,7 @@ class LeftOut:
 
 
 def counted_of(side: str, kept: int, lost: Iterable[Lost]) -> str:
-    """*A: 3 of 5 launches count; R303 on 2*; empty where none of that side is left out."""
+    """*A: 3 of 5 launches count; R303 on 2*; empty if none of that side is left out."""
     gone = [item.why for item in lost if item.side == side]
     if not gone:
         return ""
@@ -268,7 +268,7 @@ class Comparison:
     judge: str
     witnesses: tuple[str, ...] = ()  # ids of the launches that witness a side's path, R308 holding of them
     context: str | None = None  # the base configuration that both sides name
-    lost: tuple[Lost, ...] = ()  # launches of the sides that are no samples
+    lost: tuple[Lost, ...] = ()  # launches of the sides that are not samples
     named: tuple[str, ...] = ()  # ids that were named, and stand for their side whatever rules find of them
     grade: Grade = "typed"  # the lowest of all launches of both sides
     left_out: tuple[LeftOut, ...] = ()  # stored launches of both configurations that were not asked for
@@ -281,7 +281,7 @@ class Comparison:
 
     @property
     def headline(self) -> MetricResult | None:
-        """What it says of the metric that was asked for; None where neither side has it."""
+        """What it says of the metric that was asked for; None if neither side has it."""
         return next((item for item in self.results if item.metric == self.metric), None)
 
     @property
@@ -292,7 +292,7 @@ class Comparison:
 
     @property
     def owed(self) -> str:
-        """What the comparison owes to inputs and context, in words; nothing where both sides state all that counts."""
+        """What the comparison owes to inputs and context, in words; nothing if both sides state all that counts."""
         held, name = len(self.difference.held), self.context or ""
         name = name[:12] if DIGEST.fullmatch(name) else name
         counts = (
@@ -312,7 +312,7 @@ class Comparison:
 
     @property
     def not_asked(self) -> str:
-        """*not asked for: A 20 of other sessions*; empty where every stored launch was."""
+        """*not asked for: A 20 of other sessions*; empty if every stored launch was."""
         sides = {item.side: "" for item in self.left_out}
         for item in self.left_out:
             sides[item.side] += f"{', ' if sides[item.side] else ''}{item.count} {item.which}"
@@ -364,7 +364,7 @@ class Assessment:
     """What the receipts say of the number that a claim names, before any rule: *holds*, *fails*, or *open*.
 
     ``low`` to ``high`` is the interval that was held against the claim, of the improvement, the metric's ratio or its
-    value; none where the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU is based on.
+    value; None if the data carry none. ``grade`` says how often a ceiling was reached, or what an MFU is based on.
     """
 
     state: Literal["holds", "fails", "open"]
@@ -410,7 +410,7 @@ class ClaimVerdict:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why it is not supported, each in a sentence; none where it is."""
+        """Why it is not supported, each in a sentence; empty if it is."""
         if self.status == "supported":
             return ()
         reasons = [f"{item.code} {item.found}" for item in self.findings if item.level is not Level.SHOWN]

@@ -93,7 +93,7 @@ class BorrowedLeaves:
         return bool(self.by or self.contradictions)
 
     def witness_of(self, path: str) -> str | None:
-        """The id of the witness that saw the value at a path, or above it; None where the launch says it itself."""
+        """The id of the witness that saw the value at a path, or above it; None if the launch says it itself."""
         return next((name for leaf, name in self.by.items() if path == leaf or path.startswith(f"{leaf}.")), None)
 
 
@@ -115,7 +115,7 @@ def witness_difference(
 ) -> WitnessDifference:
     """Axes in which a witness differs from the launch that it names, under that launch's lane.
 
-    Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are no axes.
+    Both as they were asked for: what was seen of the path is what the witness is for. Regimes and work are not axes.
     Their context does not hold what launches under it were seen to state with two values (``varied``, by context).
     """
     one, other = as_requested(witness), as_requested(witnessed)
@@ -208,7 +208,7 @@ def level(parsed: Parsed) -> str:
 
 
 def _why_not(witness: Parsed, apart: WitnessDifference, lane: Lane) -> str:
-    """Why a witness lends nothing; empty where it does."""
+    """Why a witness lends nothing; empty if it does."""
     if apart.changed:
         return f"{'; '.join(map(shown, apart.changed[:_SHOWN]))}{_more(apart.changed)}"
     if apart.unknown:

@@ -228,7 +228,7 @@ _ALL: Final = (
 ARITHMETIC: Final[Mapping[str, ArithmeticFormula]] = MappingProxyType({item.name: item for item in _ALL})
 
 
-# What an input is, where it is no count, and the units that may stand behind its number.
+# What an input is, if it is not a count, and the units that may stand behind its number.
 _KINDS: Final = {"size": "bytes", "share": "share", "compile_seconds": "seconds", "step_seconds": "seconds"} | {
     "tokens_per_second_per_chip": "rate",
     "flops_per_token": "work",
@@ -254,7 +254,7 @@ def is_bytes(name: str) -> bool:
 def input_value(name: str, given: float | str) -> float:
     """An input as a number; a ``dtype`` is the bytes of its element.
 
-    Raises ValueError where it cannot be read or its unit is that of something else.
+    Raises ValueError if it cannot be read or its unit is that of something else.
     """
     if name == "dtype":
         known = dtype_of(str(given).lower())

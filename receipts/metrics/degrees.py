@@ -29,7 +29,7 @@ MESH_AXES: Final[Mapping[str, frozenset[str]]] = {
 
 
 def degree(stated: Mapping[str, Any], lane: Lane, path: str) -> int | None:
-    """A degree; 1 where the lane has none of it, None where it is not stated."""
+    """A degree; 1 where the lane has none of it, None if it is not stated."""
     value = stated.get(path)
     if value is not None:
         return int(value)
@@ -43,7 +43,7 @@ def wanted(lane: Lane) -> tuple[str, ...]:
 
 
 def model_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
-    """Chips that hold one replica, as each convention counts them; empty where a degree is not stated."""
+    """Chips that hold one replica, as each convention counts them; empty if a degree is not stated."""
     values = [degree(stated, lane, path) for path in (TENSOR, PIPELINE, CONTEXT)]
     product = 1
     for value in values:
@@ -59,7 +59,7 @@ def model_ways(stated: Mapping[str, Any], lane: Lane) -> tuple[int, ...]:
 
 
 def data_ways(stated: Mapping[str, Any]) -> tuple[int, ...]:
-    """The data degree as stated, alone and with the shard and replicate axes beside it; empty where it is unstated.
+    """The data degree as stated, alone and with the shard and replicate axes beside it; empty if it is unstated.
 
     Some frameworks call the whole of it data parallel, others only what is left beside their shard axis.
     """
@@ -108,7 +108,7 @@ _ALL: Final = (TENSOR, EXPERT, EXPERT_TENSOR, PIPELINE, CONTEXT)
 
 
 def owned(stated: Mapping[str, Any]) -> str:
-    """What a rank owns, in words; empty where no degree above one is stated.
+    """What a rank owns, in words; empty if no degree above one is stated.
 
     Whole numbers are exact; a degree that does not divide its number leaves a fraction, which R107, R108 and R118
     judge. Layers are counted on an even pipeline.

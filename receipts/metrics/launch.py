@@ -70,13 +70,13 @@ class Launch:
 
     @cached_property
     def durations(self) -> tuple[float, ...]:
-        """Every step's duration in order, or the means over intervals, in seconds; empty where neither is kept."""
+        """Every step's duration in order, or the means over intervals, in seconds; empty if neither is kept."""
         measurement = self.parsed.receipt.measurement
         return (measurement.step_durations_seconds or measurement.interval_means_seconds or ()) if measurement else ()
 
     @cached_property
     def walls(self) -> tuple[float, ...]:
-        """Seconds of wall time of every step, what lies between it and the one before included; empty where unknown."""
+        """Seconds of wall time of every step, what lies between it and the one before included; empty if unknown."""
         measurement = self.parsed.receipt.measurement
         walls = (measurement.step_wall_seconds or ()) if measurement else ()
         return walls if len(walls) == len(self.durations) and math.fsum(walls) > 0.0 else ()
@@ -175,14 +175,14 @@ class Launch:
 
     @cached_property
     def interval_steps(self) -> tuple[int, ...]:
-        """How many steps each duration is the mean of, where intervals were logged; empty where each is of one step."""
+        """How many steps each duration is the mean of, where intervals were logged; empty if each is of one step."""
         measurement = self.parsed.receipt.measurement
         steps = (measurement.interval_steps or ()) if measurement else ()
         return steps if len(steps) == len(self.durations) and any(count != 1 for count in steps) else ()
 
     @cached_property
     def summary(self) -> LaunchSummary | None:
-        """Summary over the steady segment; None where there is no steady segment."""
+        """Summary over the steady segment; None if there is no steady segment."""
         if self.segment is None or self.segment.status != "steady" or not self.durations:
             return None
         from receipts.stats.steady import summarize
@@ -227,7 +227,7 @@ class Launch:
 
     @cached_property
     def rate(self) -> float | None:
-        """Tokens per second over the segment, steady or not; None where nothing tells the tokens."""
+        """Tokens per second over the segment, steady or not; None if nothing tells the tokens."""
         if self.segment is None or not self.segment.kept:
             return None
         if not self.durations:  # equal steps: what each token took, on average
@@ -276,14 +276,14 @@ class Launch:
 
     @cached_property
     def steps_trained(self) -> int | None:
-        """Optimizer steps until the last loss, those before a resumed launch too; None where nobody counts them."""
+        """Optimizer steps until the last loss, those before a resumed launch too; None if nobody counts them."""
         counts = [self.stated.get("measurement.steps") or 0, sum(self.interval_steps) or len(self.durations)]
         counts.append(max(self.stated.get("measurement.loss.steps") or (-1,)) + 1)
         return max(counts) + (self.stated.get("run.start_step") or 0) if any(counts) else None
 
     @cached_property
     def work(self) -> WorkPerToken | None:
-        """FLOPs a token, where they are stated, and the formula that names them; None where nothing does.
+        """FLOPs a token, where they are stated, and the formula that names them; None if nothing does.
 
         Beside a stated MFU they are as stated, for rules to hold against it.
         """
@@ -322,11 +322,11 @@ class Launch:
         return f"{count}, of {divisor}"
 
     def read(self, metric: Metric) -> MetricReading:
-        """The metric's value for this launch, with where it came from; none where its steps are not steady."""
+        """The metric's value for this launch, with where it came from; None if its steps are not steady."""
         return READERS[metric.summary](self, metric)
 
     def shown(self, metric: Metric) -> MetricReading:
-        """The value to show: that of a launch that is not steady too, which says so and is no sample."""
+        """The value to show: that of a launch that is not steady too, which says so and is not a sample."""
         reading = self.read(metric)
         if reading.value is not None or metric.summary not in ("step", "rate"):
             return reading

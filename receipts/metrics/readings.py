@@ -36,7 +36,7 @@ _CATEGORIES: Final = ("step", "compile", "checkpoint", "eval", "data", "idle")
 
 @dataclass(frozen=True, slots=True)
 class Amortization:
-    """``seconds`` of compiling; ``share`` of the wall time, None where that is not known.
+    """``seconds`` of compiling; ``share`` of the wall time, None if that is not known.
 
     After ``steps`` steady steps compiling is `SHARE` of both together; None without a steady step.
     """
@@ -58,7 +58,7 @@ class Amortization:
 
 
 def amortization(launch: Launch) -> Amortization | None:
-    """What compiling cost a launch; None where it does not state its compile time."""
+    """What compiling cost a launch; None if it does not state its compile time."""
     stated = launch.stated.get("compile.compile_seconds", launch.stated.get(f"{_GOODPUT}compile_seconds"))
     if stated is None:
         return None
@@ -69,7 +69,7 @@ def amortization(launch: Launch) -> Amortization | None:
 
 
 def wall_time(launch: Launch) -> Mapping[str, float]:
-    """Seconds by category of goodput, each once; empty where steps and another are not both stated.
+    """Seconds by category of goodput, each once; empty if steps and another are not both stated.
 
     What a launch compiled outside its spans of compiling, as lazy backends do, lies in what its steps took beyond as
     many steady ones, and the rest in idle time. Where no steps are kept, what idle time cannot hold lies in steps.
@@ -90,7 +90,7 @@ def wall_time(launch: Launch) -> Mapping[str, float]:
 
 
 def goodput(launch: Launch) -> float | None:
-    """The share of the wall time that went into steps; None where the wall time is not stated by category."""
+    """The share of the wall time that went into steps; None if the wall time is not stated by category."""
     seconds = wall_time(launch)
     return seconds["step"] / math.fsum(seconds.values()) if seconds else None
 

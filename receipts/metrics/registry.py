@@ -30,7 +30,7 @@ class Taint(StrEnum):
 class MetricReading:
     """A metric's value on one side: ``launches`` values, one a launch, and their location.
 
-    ``text`` says what the number is, or how its source printed it. What is `unsteady` is shown and is no sample.
+    ``text`` says what the number is, or how its source printed it. An `unsteady` number is shown, but is not a sample.
     """
 
     value: float | None

@@ -80,7 +80,7 @@ class Numbers:
         return f"Numbers({self._launch!r})"
 
     def stated(self, path: str) -> Interval | None:
-        """A stated number ± half the last printed digit of its source text, or of itself; None where unstated."""
+        """A stated number ± half the last printed digit of its source text, or of itself; None if unstated."""
         if path not in self._stated:
             value, text = self._launch.stated.get(path), self._launch.stated.get(f"{path}_stated")
             number = None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
@@ -215,7 +215,7 @@ class Numbers:
 
     @cached_property
     def _half_digit(self) -> float:
-        """Half the last digit that the steps were printed with: a statistic over them is no more exact."""
+        """Half the last digit that the steps were printed with: a statistic over them is not more exact."""
         return 0.5 * 10.0 ** _last_place_of(self._launch.durations[:PRINTED_ALIKE])
 
     def _middle_rate(self, inverse: Sequence[float]) -> Interval:
@@ -300,7 +300,7 @@ class Stretch(NamedTuple):
 
 
 def read_window(text: str, steps: int | None) -> Stretch | None:
-    """The one stretch that a text names; an open one ends with the run's ``steps``. None where it is not clear."""
+    """The one stretch that a text names; an open one ends with the run's ``steps``. None if it is not clear."""
     text = _SOURCE.sub("", text.strip())
     bounded, onward = _STRETCH.findall(text), _ONWARD.findall(text)
     if len(_ANY.findall(text)) > 1 or len(bounded) + len(onward) != 1:

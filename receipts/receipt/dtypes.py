@@ -45,7 +45,7 @@ _NARROW: Final = re.compile(r"f(?:loat)?([468])_?e\d+m\d+\w*")
 
 
 def dtype_of(text: str | None) -> str | None:
-    """The name of a type (`bf16`, `fp8`, …) from free text; None where it names none, or several.
+    """The name of a type (`bf16`, `fp8`, …) from free text; None if it names none, or several.
 
     ``FP8 tensorwise`` is `fp8`; ``BF16 + FP8 indexer`` has no single peak, so it is None.
     """

@@ -16,7 +16,7 @@ from pydantic_core.core_schema import float_schema, int_schema, str_schema
 SINCE = "1.0"
 # How a leaf meets itself: what its declaration says beside `x-receipts` of the published schema.
 POLICIES = ("ranks", "files", "group")
-AGREE = "agree"  # several values are none, unless all of them are one
+AGREE = "agree"  # several values count only if all of them are equal
 
 
 class Role(StrEnum):

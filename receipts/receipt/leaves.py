@@ -99,7 +99,7 @@ def by_path() -> Mapping[str, Leaf]:
 
 
 def find_leaf(path: str) -> Leaf | None:
-    """The leaf at a concrete path such as ``flags.NCCL_ALGO`` or ``model.hidden``; None where there is none."""
+    """The leaf at a concrete path such as ``flags.NCCL_ALGO`` or ``model.hidden``; None if there is none."""
     table = by_path()
     if path in table:
         return table[path]
@@ -127,7 +127,7 @@ _MAX_PLACES = 1000
 class Flat(Mapping[str, Any]):
     """What a receipt states, by dotted paths in the document's order; values are as in the document's JSON.
 
-    Lists of values are leaves, rows of a list are ``chips[0].…``. ``leaves`` holds every leaf that is no part of a row,
+    Lists of values are leaves, rows of a list are ``chips[0].…``. ``leaves`` holds every leaf outside the rows,
     ``sections`` every section, map or list in which something is stated, and ``keys_written`` is how many keys
     the document's objects have. Rows are most of a receipt's leaves, and few ask for one: they are walked when somebody
     does.
@@ -322,7 +322,7 @@ def counted_entries(receipt: Section | Mapping[str, Any]) -> dict[str, int]:
 
 
 def lost_entries(receipt: Receipt) -> Iterator[LostEntries]:
-    """Collections with fewer entries than were counted. More are none: a person may add what a log shows."""
+    """Collections with fewer entries than were counted. More are allowed: a person may add what a log shows."""
     for path, count in (receipt.run.entries or {}).items():
         if (present := entries(receipt, path)) < count:
             yield LostEntries(path, present, count)

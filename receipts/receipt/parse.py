@@ -140,7 +140,7 @@ def _plain(document: Document) -> Parsed | None:
 
 
 def _modelled(document: Document) -> Parsed | None:
-    """The receipt as the model alone reads it; None where it is refused, or is of another version."""
+    """The receipt as the model alone reads it; None if it is refused, or is of another version."""
     try:
         receipt = _model(document.raw)
     except ValidationError:
@@ -179,7 +179,7 @@ UNWRITTEN: Final = "0" * 64
 
 
 def intact(parsed: Parsed) -> bool | None:
-    """Whether nobody edited the document since its program wrote it; None where no program says that it did."""
+    """Whether nobody edited the document since its program wrote it; None if no program says that it did."""
     recorded = parsed.receipt.run.recorded
     if recorded is None:
         return None

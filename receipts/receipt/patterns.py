@@ -214,7 +214,7 @@ def shortest_tile(text: str, depth: int) -> str:
 def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | None = None) -> Mapping[str, int]:
     """Blocks by letter in a main stack of `depth` blocks (as written where None), only letters that occur.
 
-    AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R. Raises InputError where a text is no pattern.
+    AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R. Raises InputError if a text is not a pattern.
     """
     known = _read_or_raise(pattern, alphabet)
     # Counted by whole tiles: a depth is whatever somebody wrote, and no stack of that height is laid out.
@@ -232,7 +232,7 @@ def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[Blo
 
 
 def family_of(text: str, alphabet: str | None = None) -> str | None:
-    """The family that a pattern's blocks show; None where the text does not read."""
+    """The family that a pattern's blocks show; None if the text does not read."""
     pattern = read_pattern(text, alphabet)
     if not isinstance(pattern, Pattern):
         return None
@@ -243,7 +243,7 @@ def family_of(text: str, alphabet: str | None = None) -> str | None:
 
 
 def contradiction(pattern: Pattern | str, family: str) -> str:
-    """Why `family` cannot be the family of this pattern; empty where the pattern allows it.
+    """Why `family` cannot be the family of this pattern; empty if the pattern allows it.
 
     Families overlap, so only what a word denies or promises is held against it: a hybrid with experts may
     be called `moe`, and attention that a letter does not call sparse may be `sparse`.

@@ -119,7 +119,7 @@ def anything_witnessed(parsed: Parsed) -> bool:
 
 
 def cause(parsed: Parsed, path: str) -> str:
-    """Why a leaf has its value, by the evidence that the receipt lists; empty where none says so."""
+    """Why a leaf has its value, by the evidence that the receipt lists; empty if there is none."""
     listed = [str((item.observed or {}).get(f"{CAUSE}{path}") or "") for item in parsed.receipt.evidence or ()]
     by_line = sorted(dict.fromkeys(filter(None, listed)), key=lambda text: re.search(r":\d", text) is None)
     return "; ".join(by_line[:_SOURCES])

@@ -123,7 +123,7 @@ def refuse_other_name(name: str) -> None:
 def new_key(name: str, target: Path) -> PrivateKey:
     """Make a key: the private one in ``target`` (PKCS #8, mode 0600), the public one beside it in ``.pub``.
 
-    Raises UsageError where either file exists.
+    Raises UsageError if either file exists.
     """
     refuse_other_name(name)
     form = extra(_SERIALIZATION, "sign")
@@ -153,7 +153,7 @@ def read_private(word: str) -> PrivateKey:
         key = load(content, password=None)
     except TypeError:
         raise UsageError(f"{place}: the key has a passphrase; use one without: receipts key new NAME") from None
-    except Exception:  # cryptography raises errors of several libraries for what is no key
+    except Exception:  # cryptography raises errors of several libraries for bytes that are not a key
         raise UsageError(f"{place}: this is no private key; make one with: receipts key new NAME") from None
     if not isinstance(key, extra(_ED25519, "sign").Ed25519PrivateKey):
         raise UsageError(f"{place}: only Ed25519 keys sign receipts; make one with: receipts key new NAME")

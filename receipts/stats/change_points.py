@@ -59,7 +59,7 @@ class LevelChange:
 def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     """Changes in a series of log locations, a launch each, the oldest first.
 
-    A lone launch far from both its neighbors is capped, as a lone stall of a launch is: it is no change.
+    A lone launch far from both its neighbors is capped, as a lone stall of a launch is: it is not a change.
     """
     if len(logs) < 2 * MIN_LAUNCHES or min(logs) == max(logs):
         return ()

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """The quantile of a sorted, non-empty sequence, linear between neighbours (type 7 of Hyndman and Fan 1996)."""
+    """The quantile of a sorted, non-empty sequence, linear between neighbors (type 7 of Hyndman and Fan 1996)."""
     place = share * (len(ordered) - 1)
     below = int(place)
     if below + 1 >= len(ordered):

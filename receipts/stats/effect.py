@@ -66,7 +66,7 @@ class ExactEffect:
 
 
 def compare_exact(a: Sequence[float], b: Sequence[float]) -> ExactEffect | None:
-    """Compare one value a launch, every launch of a side being the same; none where a side has no value."""
+    """Compare one value a launch, every launch of a side being the same; None if a side has no value."""
     if not a or not b:
         return None
     # Sets and not min < max: integers beyond 2**53 must not meet as floats.
@@ -80,7 +80,7 @@ def compare_exact(a: Sequence[float], b: Sequence[float]) -> ExactEffect | None:
 
 
 def shown_exact(groups: Iterable[Sequence[float]]) -> bool | None:
-    """Whether launches that differ in nothing always agree; none where no group has two launches."""
+    """Whether launches that differ in nothing always agree; None if no group has two launches."""
     pairs = [group for group in groups if len(group) >= 2]
     return all(len(set(group)) == 1 for group in pairs) if pairs else None
 
@@ -165,7 +165,7 @@ def unproven(why: str, n_a: int, n_b: int) -> Effect:
 def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect | None:
     """The effect on a quantity that equal launches never differ in: any difference is a fact, and none is equality.
 
-    None where launches of one side disagree, so that it is not exact here, or where a value is not positive.
+    None if launches of one side disagree, so that it is not exact here, or where a value is not positive.
     """
     exact = compare_exact(a, b)
     if exact is None or exact.kind == "varies" or not all(0.0 < value < math.inf for value in (*a, *b)):
@@ -229,7 +229,7 @@ def _judge(
 def _beside_outliers(
     test: EquivalenceTest, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: _Turns | None
 ) -> Effect | None:
-    """The verdict with trimmed means, where some launches lie far from the others; None where none does.
+    """The verdict with trimmed means, where some launches lie far from the others; None if there is none.
 
     One launch in ten that is 3 to 5 % slow hid an effect of 2 % in three of five sessions, however many the launches.
     """

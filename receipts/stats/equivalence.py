@@ -39,7 +39,7 @@ class Effect:
     """The verdict on one metric, B against A.
 
     `ratio` is the metric of B over that of A (of step time where lower is better: below 1 is faster), `low` to
-    `high` its 95 % interval and `low90` to `high90` the 90 % interval that equivalence is judged by; none where
+    `high` its 95 % interval and `low90` to `high90` the 90 % interval that equivalence is judged by; None if
     the launches carry no number. `needed` is about how many launches per side would settle it. `spread` says where
     the interval's width comes from: the launches themselves, or a noise floor, measured or declared. `sessions` are
     those that it was estimated in or over; `confused` names what leaves it open though launches would not: the *days*
@@ -217,7 +217,7 @@ def adjust(effects: Sequence[Effect]) -> tuple[Effect, ...]:
 
 
 def _p(effect: Effect) -> float | None:
-    """The p of the verdict that was given, or of the nearer one where none was."""
+    """The p of the verdict, or of the nearer one if there is no verdict."""
     if effect.p_beyond is None or effect.p_equivalent is None:
         return None
     if effect.kind in ("faster", "slower"):

@@ -15,7 +15,7 @@ Source = Literal["measured", "declared", "launches"]
 class Sigma(NamedTuple):
     """The noise floor: standard deviation of a launch's log location, from launches that differ in nothing.
 
-    `df` is how many degrees of freedom it was estimated on; none for a figure that somebody declared. `of` says in
+    `df` is how many degrees of freedom it was estimated on; None for a figure that somebody declared. `of` says in
     words which launches those were.
     """
 
@@ -37,7 +37,7 @@ class Sigma(NamedTuple):
 def pooled(groups: Iterable[Sequence[float]], of: str = "", source: Source = "measured") -> Sigma | None:
     """σ of logs, pooled over groups of launches that differ in nothing; groups of one carry no spread.
 
-    None where there is no such group, or where all launches agree to the last digit: copies and coarse clocks tell
+    None if there is no such group, or where all launches agree to the last digit: copies and coarse clocks tell
     nothing about noise.
     """
     moments = [(len(group) - 1, mean_and_variance(group)[1]) for group in groups if len(group) > 1]

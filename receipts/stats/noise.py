@@ -23,7 +23,7 @@ SETTLED: Final = 0.05  # no lane may call a larger change one that does not matt
 
 
 class Level(NamedTuple):
-    """A positive quantity of one configuration, with its 95 % interval; there is none for a single launch."""
+    """A positive quantity of one configuration, with its 95 % interval; there is None for a single launch."""
 
     value: float
     low: float | None
@@ -112,13 +112,13 @@ def pooled_sigma(groups: Iterable[Sequence[float]], of: str = "") -> Sigma | Non
     """σ of log locations, pooled over groups of launches that differ in nothing.
 
     Each group holds the locations of two or more launches (smaller ones carry no spread and are passed over); `of`
-    says in words which launches they are. None where nothing varies.
+    says in words which launches they are. None if nothing varies.
     """
     return pooled(_logs(groups), of)
 
 
 def largest_spread(groups: Iterable[Sequence[float]]) -> float | None:
-    """The largest log ratio between two launches of one group; none where no group has two."""
+    """The largest log ratio between two launches of one group; None if no group has two."""
     spreads = [max(group) - min(group) for group in _logs(groups)]
     return max(spreads, default=None)
 
@@ -199,7 +199,7 @@ class GateCheck(NamedTuple):
     """How often a gate would have failed equal launches: B slower than A by more than ``share``, ``launches`` a side.
 
     ``failed`` of ``pairs`` that ran one after the other; ``expected`` is the share that σ gives, ``quiet_share`` the
-    gate and ``quiet_launches`` the launches a side with which it is one in a hundred. None where σ is not known.
+    gate and ``quiet_launches`` the launches a side with which it is one in a hundred. None if σ is not known.
     """
 
     share: float

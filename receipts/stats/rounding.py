@@ -35,7 +35,9 @@ class Interval:
         them = _interval(other)
         if self.low > 0.0 and them.low > 0.0:  # what is measured is; the ends are then the products of ends
             return Interval(self.low * them.low, self.high * them.high)
-        products = [_times(x, y) for x in (self.low, self.high) for y in (them.low, them.high)]
+        products = [
+            (0.0 if x == 0.0 or y == 0.0 else x * y) for x in (self.low, self.high) for y in (them.low, them.high)
+        ]
         return Interval(min(products), max(products))
 
     __rmul__ = __mul__
@@ -73,10 +75,6 @@ def _reaches(high: float, low: float) -> bool:
 
 def _interval(value: Interval | float) -> Interval:
     return value if isinstance(value, Interval) else Interval.exact(value)
-
-
-def _times(x: float, y: float) -> float:
-    return 0.0 if x == 0.0 or y == 0.0 else x * y
 
 
 def _inverse(of: Interval) -> Interval:

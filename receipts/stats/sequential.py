@@ -33,7 +33,7 @@ class Looks:
     """A plan of looks: launches a side at each, and the confidence of the interval that it is judged by.
 
     Over all looks, an interval that misses the true ratio occurs in at most ``alpha`` of plans. ``df`` are those of the
-    noise floor, None where the launches' own spread is used. ``power`` and ``median`` (launches a side) hold at the
+    noise floor, None if the launches' own spread is used. ``power`` and ``median`` (launches a side) hold at the
     effect that was planned for; ``fixed`` is the fewest that one look without a plan would need.
     """
 

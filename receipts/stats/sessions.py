@@ -46,7 +46,7 @@ def order_kind(times_a: Sequence[float | None], times_b: Sequence[float | None])
 
 
 def interleaved_pairs(times_a: Sequence[float | None], times_b: Sequence[float | None]) -> Pairs | None:
-    """Positions (in A, in B) of launches that ran side by side; none where the launches do not pair up so.
+    """Positions (in A, in B) of launches that ran side by side; None if the launches do not pair up so.
 
     Launches are taken two by two in the order they ran: every two must be one of each side.
     """
@@ -346,7 +346,7 @@ def _fit(days: Sequence[Sequence[Sample]], count: int, share: float) -> tuple[fl
 
 
 class DaySpread(NamedTuple):
-    """σ of a launch within a session, and σ between sessions; either is None where nothing shows it."""
+    """σ of a launch within a session, and σ between sessions; either is None if nothing shows it."""
 
     launch: Sigma | None
     day: Sigma | None

@@ -74,7 +74,7 @@ def _correlation(lag1: float, count: float) -> float:
 
 
 def _sums(steps: Sequence[float]) -> tuple[float, float]:
-    """Squares around the mean, and products of neighbours."""
+    """Squares around the mean, and products of neighbors."""
     mean = math.fsum(steps) / len(steps)
     offsets = [value - mean for value in steps]
     return math.fsum(value * value for value in offsets), math.fsum(a * b for a, b in pairwise(offsets))
@@ -237,7 +237,7 @@ def _capped(values: Sequence[float]) -> list[float]:
 
 
 def _warm_up(values: Sequence[float], capped: Sequence[float]) -> int:
-    """How many leading steps belong to the warm-up; none where the head is no further off than steps wander.
+    """How many leading steps belong to the warm-up; 0 if the head is no further off than steps wander.
 
     It ends where a step and its next two together reach the level of the last third, to the noise, and some steps
     later: the rest of an exponential lies below the noise.
@@ -278,7 +278,7 @@ def _drift_of_blocks(values: Sequence[float], stalls: Sequence[bool]) -> str | N
 
 
 def _drift(values: Sequence[float]) -> str | None:
-    """Why the thirds of the steps that were kept disagree; none where their medians agree."""
+    """Why the thirds of the steps that were kept disagree; None if their medians agree."""
     count = len(values)
     cuts = (0, count // 3, 2 * count // 3, count)
     thirds = [values[cuts[i] : cuts[i + 1]] for i in range(3)]
@@ -315,7 +315,7 @@ class LaunchSummary(NamedTuple):
     """The steps of a segment in numbers; durations in seconds.
 
     `median` is the launch's location. A rate for somebody who pays for wall time divides by `mean`, stalls in.
-    `cv` is the standard deviation over the mean, `lag1` the autocorrelation of neighbouring steps; both are none
+    `cv` is the standard deviation over the mean, `lag1` the autocorrelation of neighboring steps; both are none
     where they are undefined (one step, no variation). `first` and `last` are positions of the first and the last
     step that count.
     """
@@ -332,7 +332,7 @@ class LaunchSummary(NamedTuple):
 
 
 def summarize(durations: Sequence[float], segment: Segment) -> LaunchSummary | None:
-    """Summarize the steps of `segment`; none where it holds no step."""
+    """Summarize the steps of `segment`; None if it holds no step."""
     values = segment.of(durations)
     if not values:
         return None
@@ -362,7 +362,7 @@ def _variation(values: Sequence[float], mean: float) -> float | None:
 
 
 def lag1(values: Sequence[float]) -> float | None:
-    """Autocorrelation of neighbours; none for fewer than three values, or where all are equal."""
+    """Autocorrelation of neighbors; none for fewer than three values, or where all are equal."""
     if len(values) < 3 or min(values) == max(values):
         return None
     mean = math.fsum(values) / len(values)
@@ -373,7 +373,7 @@ def lag1(values: Sequence[float]) -> float | None:
 
 
 def independent_batch(durations: Sequence[float]) -> int | None:
-    """How many steps make a batch whose means are nearly independent; none where the launch is too short to tell.
+    """How many steps make a batch whose means are nearly independent; None if the launch is too short to tell.
 
     Ferrari's subsessions: the batch doubles until the means' lag-1 autocorrelation is at most 0.1, while there are
     at least ten batches. A diagnostic: no verdict rests on it.

@@ -138,7 +138,7 @@ class Phase:
         return next((item for item in self.chips if item.chip == chip), None)
 
     def ranking(self, metric: Metric) -> Ranking | None:
-        """Chips by one figure; None where no chip states it."""
+        """Chips by one figure; None if no chip states it."""
         ranked = [(value, item.chip) for item in self.chips if (value := item.read(metric)) is not None]
         if not ranked:
             return None
@@ -156,7 +156,7 @@ class Phase:
 
     @property
     def moment(self) -> Moment | None:
-        """Which chips peaked earlier; None where no step is stated."""
+        """Which chips peaked earlier; None if no step is stated."""
         moments = [(item.step, item.chip) for item in self.chips if item.step is not None]
         if not moments:
             return None
@@ -174,7 +174,7 @@ class Phase:
 
 
 def _apart(rows: Sequence[tuple[Chip, float]], tolerance: float, least: float = 0.0) -> Lone:
-    """Chips farther from the median than the tolerance, where they are few: half of the chips is no lone chip."""
+    """Chips farther from the median than the tolerance, where they are few: half of the chips are not outliers."""
     values = [value for _, value in rows]
     middle = median(values) if rows else 0.0
     near = max(least, tolerance * middle)
@@ -198,7 +198,7 @@ MAX_NAMED: Final = 16_384
 class Account:
     """The memory of one launch by phase, in the order of a run; phases without a row are left out.
 
-    ``stated`` is how many chips took part, None where it is not stated. ``rows`` are the document's, each by itself.
+    ``stated`` is how many chips took part, None if it is not stated. ``rows`` are the document's, each by itself.
     """
 
     def __init__(self, memory: Memory | None, stated: int | None) -> None:
@@ -261,7 +261,7 @@ def account(parsed: Parsed) -> Account:
 
 
 def highest(memory: Memory | None, leaf: str) -> int | None:
-    """The fullest chip's figure over all phases, in bytes; None where no chip states it."""
+    """The fullest chip's figure over all phases, in bytes; None if no chip states it."""
     rows = (memory.chips if memory is not None else None) or ()
     return max([value for row in rows if (value := getattr(row, leaf)) is not None], default=None)
 

@@ -26,7 +26,7 @@ class Margin(NamedTuple):
 
     def below(self, one: float, other: float) -> bool:
         """Whether one figure is below another by more than this share of the larger."""
-        return other - one > self.share * other * (1 + 1e-9)  # the pair that the share was taken from is no change
+        return other - one > self.share * other * (1 + 1e-9)  # the pair that gave the share does not change
 
     def __str__(self) -> str:
         words = {
@@ -68,7 +68,7 @@ class Pressure(NamedTuple):
 
     @property
     def highest(self) -> tuple[float, float]:
-        """The highest figure of A and of B, in bytes. Raises ValueError where it is unknown."""
+        """The highest figure of A and of B, in bytes. Raises ValueError if it is unknown."""
         return max(self.a.values()), max(self.b.values())
 
 
@@ -83,7 +83,7 @@ def pressure(
     """What became of the highest figure of launches of A in launches of B; of several launches, each chip's median.
 
     ``phase`` looks at one phase, else at all that every launch states. ``spread`` is the largest difference of one
-    chip's figure between equal launches that the store has shown, as a share; None where it has shown none.
+    chip's figure between equal launches that the store has shown, as a share; None if it has shown none.
     """
     wanted = [name for name in PHASES if phase in (None, name) and all(_states(one, name, metric) for one in (*a, *b))]
     rows_a, rows_b = ([one.by_chip(metric, wanted) for one in side] for side in (a, b))
@@ -116,7 +116,7 @@ def _unknown(
     rows: Sequence[Mapping[int, int]],
     phase: str | None,
 ) -> str:
-    """Why nothing can be said; empty where something can."""
+    """Why nothing can be said; empty if something can."""
     for side, accounts in (("A", a), ("B", b)):
         if not all(accounts):
             return f"{side} has no row a chip"
@@ -146,7 +146,7 @@ def _margin(sides: Sequence[Sequence[Mapping[int, int]]], spread: float | None) 
 def largest_difference(groups: Sequence[Sequence[Mapping[int, int]]]) -> float | None:
     """The largest difference of one chip's figure between launches of one group, as a share of the larger.
 
-    Each launch is a map from chip to bytes. None where no group has two launches with one and the same chips.
+    Each launch is a map from chip to bytes. None if no group has two launches with one and the same chips.
     """
     shares = [
         (max(values) - min(values)) / max(values) if max(values) > 0 else 0.0

@@ -32,7 +32,7 @@ def ordinals(chips: Iterable[int]) -> str:
 
 
 def leader(phase: Phase, metric: Metric = "peak") -> str:
-    """Which chip leads, and how far it lies above the median of all; empty where no chip states the figure."""
+    """Which chip leads, and how far it lies above the median of all; empty if no chip states the figure."""
     ranking = phase.ranking(metric)
     if ranking is None:
         return ""
@@ -48,7 +48,7 @@ def leader(phase: Phase, metric: Metric = "peak") -> str:
 
 
 def earlier(phase: Phase) -> str:
-    """Which chips peaked earlier; empty where no step is stated, or on a lone chip."""
+    """Which chips peaked earlier; empty if no step is stated, or on a lone chip."""
     moment = phase.moment
     if moment is None or moment.stated < 2:
         return ""
@@ -60,7 +60,7 @@ def earlier(phase: Phase) -> str:
 
 
 def headroom(item: Chip | None) -> str:
-    """What the tightest chip keeps; empty where no chip states both its limit and its live peak."""
+    """What the tightest chip keeps; empty if no chip states both its limit and its live peak."""
     if item is None or item.headroom is None or item.limit is None or item.left is None:
         return ""
     if item.headroom < 0:
@@ -109,7 +109,7 @@ def brief(phase: Phase) -> str:
 
 
 def compared(a: Sequence[Account], b: Sequence[Account], result: Pressure) -> list[str]:
-    """Both sides by their fullest launch, and what became of the pressure; nothing where no side has several chips."""
+    """Both sides by their fullest launch, and what became of the pressure; nothing if no side has several chips."""
     if not any(len(phase.chips) > 1 for one in (*a, *b) for phase in one.phases):
         return []
     lines = []
@@ -134,7 +134,7 @@ def _peaks(one: Account) -> Iterator[tuple[Phase, Ranking]]:
 
 
 def aggregate(memory: Account) -> str:
-    """What the one figure for several chips is; empty where there is none."""
+    """What the one figure for several chips is; empty if there is none."""
     figure = memory.aggregate
     if figure is None:
         return ""

@@ -70,7 +70,7 @@ def counts(geometry: Geometry) -> dict[str, float]:
 
 def work_per_token(flops: float, formula: str | None, geometry: Geometry) -> WorkPerToken | None:
     """FLOPs a token that somebody stated, under the formula that makes them; those of the engine's own formula where
-    none does, and None where nothing counts this model. Nobody's word alone makes a numerator.
+    none does, and None if nothing counts this model. Nobody's word alone makes a numerator.
     """
     if formula is not None and formula in FORMULAS:
         return WorkPerToken(formula, flops)

@@ -1,6 +1,6 @@
 """What a FLOPs formula is, what it answers, and what MFU makes of it; the formulas that count parameters.
 
-MFU is ``tokens_per_second · flops_per_token / (chips · peak)``; it is None where a divisor is zero: no chips, no peak
+MFU is ``tokens_per_second · flops_per_token / (chips · peak)``; it is None if a divisor is zero: no chips, no peak
 or no work make no figure.
 
 6N and its forms with an attention term count six FLOPs a parameter a token: two forward (multiply and add), four

@@ -60,7 +60,7 @@ class LatentAttention(NamedTuple):
 
 
 def latent_of(stated: Mapping[str, Any]) -> LatentAttention | None:
-    """The widths of latent attention; None where it is not, or they are not all stated. A query may have no rank."""
+    """The widths of latent attention; None if it is not, or they are not all stated. A query may have no rank."""
     widths = [next((word for path in paths if (word := _word(stated, path))), "") for paths in LATENT_WIDTHS]
     if not is_latent(stated) or not all(word.isdigit() and int(word) for word in widths):
         return None
@@ -80,7 +80,7 @@ def is_latent(stated: Mapping[str, Any]) -> bool:
 def sparse_layers(stated: Mapping[str, Any], attending: int) -> int:
     """How many of the ``attending`` blocks of letter A select their keys: ``9 DSA + 4 MLA``, ``DSA A-ranks 0,4,8``.
 
-    All of them where sparse attention is said and no number is; none where other kinds are counted.
+    All of them where sparse attention is said and no number is; None if other kinds are counted.
     """
     kinds = _word(stated, "model.attention_kinds")
     if (match := _COUNTED.search(kinds)) is not None:
@@ -110,7 +110,7 @@ def is_windowed(stated: Mapping[str, Any]) -> bool:
 
 
 def unsummed(stated: Mapping[str, Any]) -> str:
-    """What keeps a stack of one kind of layer from being summed by its widths; empty where nothing is known to."""
+    """What keeps a stack of one kind of layer from being summed by its widths; empty if nothing is known to."""
     if is_latent(stated) and latent_of(stated) is None:
         return (
             f"attention is latent, and its widths are not all stated: {', '.join(paths[0] for paths in LATENT_WIDTHS)}"
@@ -238,7 +238,7 @@ class MatrixRecurrence(NamedTuple):
 
 
 def indexer_of(stated: Mapping[str, Any]) -> Indexer | None:
-    """The indexer, None where a width is not stated. It is trained unless its loss is said to be off."""
+    """The indexer, None if a width is not stated. It is trained unless its loss is said to be off."""
     widths = [next((word for path in paths if (word := _word(stated, path))), "") for paths in INDEXER]
     if not all(word.isdigit() and int(word) for word in widths):
         return None
@@ -293,7 +293,7 @@ class Geometry:
 
     `ffn_projections` is 3 for a gated feed-forward (SwiGLU, GeGLU) and 2 for a plain one. `blocks` are blocks of the
     main stack by kind, for models that a pattern describes. Widths and lengths are in elements and tokens. `unsummed`
-    says what keeps a stack of one kind of layer from being summed by its widths; empty where nothing is known to.
+    says what keeps a stack of one kind of layer from being summed by its widths; empty if nothing is known to.
     `sparse` of the attention blocks select their keys by the `indexer`; `siso` are Mamba-3 blocks without MIMO, and
     `lacking` are widths of the mixers that are not stated.
     """

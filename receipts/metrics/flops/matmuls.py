@@ -289,7 +289,7 @@ HYBRID_FORMULAS = (
 
 
 FORWARD = 2.0  # FLOPs a parameter
-MULTIPLIED = 0.25  # of a stated count: 28 % of MiniLM-L6's and 31 % of XLM-R base's parameters are no embedding
+MULTIPLIED = 0.25  # of a stated count: 28 % of MiniLM-L6's and 31 % of XLM-R base's parameters are not embeddings
 SPARSEST = 1 / 2048  # of the parameters: Switch-C visits one of 2,048 experts, Fedus et al. 2021, arXiv:2101.03961
 _SUMMED = (BlockKind.ATTENTION, BlockKind.MAMBA, BlockKind.EXPERT, BlockKind.MLP)
 _ABSENT = ("shared_expert_ffn", "mtp_depth")  # counts of what a model may be without

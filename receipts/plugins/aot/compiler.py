@@ -62,7 +62,7 @@ class CompiledStep:
 
 
 def refusals(setup: Setup) -> tuple[str, ...]:
-    """Why this setup cannot be compiled here; empty where it can."""
+    """Why this setup cannot be compiled here; empty if it can."""
     return tuple(_refusals(setup))
 
 
@@ -104,7 +104,7 @@ def _data(setup: Setup) -> int:
 def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> CompiledStep:
     """Compile the step for v6e, with compiler options by name (``xla_tpu_scoped_vmem_limit_kib``).
 
-    Raises UsageError where jax or libtpu is absent, or `refusals` has a reason.
+    Raises UsageError if jax or libtpu is absent, or `refusals` has a reason.
 
     An out-of-memory answer of the compiler is an answer, with its message; other errors of the compiler are raised.
     """
@@ -178,7 +178,7 @@ ACCELERATOR = "tpu-v6e"
 
 @dataclass(frozen=True, slots=True)
 class CompilerAnswer:
-    """What the compiler said, the failure in it (None where it compiled), and the estimated bytes beside it."""
+    """What the compiler said, the failure in it (None if it compiled), and the estimated bytes beside it."""
 
     compiled: CompiledStep
     failure: AllocationFailure | None
@@ -186,13 +186,13 @@ class CompilerAnswer:
 
     @property
     def error(self) -> float | None:
-        """(estimated − compiled) / compiled; None where the compiler refused."""
+        """(estimated − compiled) / compiled; None if the compiler refused."""
         total = self.compiled.total
         return self.estimated / total - 1 if total else None
 
 
 def ask_compiler(parsed: Parsed, lane: Lane, estimate: MemoryEstimate) -> CompilerAnswer:
-    """Compile the described train step for v6e. Raises UsageError where that cannot be done, with the reason."""
+    """Compile the described train step for v6e. Raises UsageError if that cannot be done, with the reason."""
     from receipts.receipt.accelerators import find_accelerator
 
     setup = setup_of(parsed, lane)
@@ -225,7 +225,7 @@ def _failure(message: str) -> AllocationFailure | None:
 
 
 def answer_json(answer: CompilerAnswer) -> dict[str, Any]:
-    """The answer as data: bytes a chip, None where the compiler gave none."""
+    """The answer as data: bytes a chip, None if the compiler gave none."""
     compiled, failure = answer.compiled, answer.failure
     return {
         "total_bytes": compiled.total,
@@ -259,7 +259,7 @@ def oom_receipt(parsed: Parsed, estimate: MemoryEstimate, answer: CompilerAnswer
     """A receipt of the refusal: the plan, its predicted geometry, and what the compiler said. UsageError without one.
 
     It has the plan's signature, so that `preflight` finds it. But no launch of the plan's framework failed: this
-    product's decoder was compiled, on a host without a TPU. So it is `quoted`, which predicts and is no known failure.
+    product's decoder was compiled, on a host without a TPU. So it is `quoted`, a prediction and not a known failure.
     """
     if answer.failure is None:
         raise UsageError("the compiler took this plan: there is no failure to write down")

@@ -96,7 +96,7 @@ def _day(text: str) -> date | None:
 
 
 def filled(template: str, row: TableRow) -> str | None:
-    """The template with ``{path}`` filled in; None where a place is not stated, unless it ends in ``?``."""
+    """The template with ``{path}`` filled in; None if a place is not stated, unless it ends in ``?``."""
     missing = False
 
     def value(match: re.Match[str]) -> str:
@@ -224,7 +224,7 @@ def _fits(quantity: TableQuantity, unit: str | None) -> bool:
 def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     leaf = find_leaf(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
-    # Bytes without a unit, so that `512 B` is no billions.
+    # Bytes without a unit, so that `512 B` does not mean billions.
     value, times = _product(value, item)
     unit = item.unit or ("B" if held == "bytes" else "")
     quantity = read_quantity(value, unit, several=item.several, binary=item.binary)
@@ -333,7 +333,7 @@ def spill(
 ) -> list[str]:
     """State what no entry names as keys of an open map, where the mapping asks for it; the paths that nothing reads.
 
-    A column ``of_page`` that is no result may be a setting: rows that differ in it are no repeats of one another.
+    A column ``of_page`` that is not a result may be a setting: rows that differ in it do not repeat one another.
     """
     unnamed = []
     for path, value in _columns(row):

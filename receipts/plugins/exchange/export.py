@@ -38,7 +38,7 @@ ABOUT: Final = "export.json"
 
 @contextmanager
 def whole_file(place: Path, *, force: bool) -> Iterator[Path]:
-    """A file to write to, which becomes ``place`` when all went well. Raises UsageError where it may not."""
+    """A file to write to, which becomes ``place`` when all went well. Raises UsageError if it may not."""
     _check(place, force)
     if place.is_dir():
         raise UsageError(f"{place}: this is a folder; name a file")
@@ -48,7 +48,7 @@ def whole_file(place: Path, *, force: bool) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(place: Path, *, force: bool) -> Iterator[Path]:
-    """A folder to write to, which becomes ``place`` when all went well. Raises UsageError where it may not.
+    """A folder to write to, which becomes ``place`` when all went well. Raises UsageError if it may not.
 
     An earlier export is replaced where it is forced; a folder with anything else in it never is.
     """
@@ -134,7 +134,7 @@ def export(
 ) -> Exported:
     """Write a store, or what was asked of it, to a folder (Parquet) or a file.
 
-    Raises UsageError where the place may not be written, and StoreError; then nothing is left there.
+    Raises UsageError if the place may not be written, and StoreError; then nothing is left there.
     """
     from receipts.store.snapshot import snapshot
 

@@ -176,7 +176,7 @@ def _nvbench(document: Mapping[str, Any], file: Path) -> Iterator[Measured]:
 
 
 def _samples(file: Path, listed: Mapping[str, Any]) -> list[float] | None:
-    """Seconds of each sample, from the file beside; None where it is not there, or has another length."""
+    """Seconds of each sample, from the file beside; None if it is not there, or has another length."""
     name = str(listed.get("filename", ""))
     path = file.parent / name
     inside = name and path.resolve().is_relative_to(file.parent.resolve())

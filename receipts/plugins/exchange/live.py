@@ -40,7 +40,7 @@ def live(rec: Recorder) -> Iterator[Recorder]:
 def show(receipt: str | Path, runs: dict[str, Any] | None = None) -> dict[str, str]:
     """Judge a receipt and show the verdict on these runs, or on those that are active; gives what they show.
 
-    Raises InputError for a file that is no receipt, and what MLflow and W&B raise.
+    Raises InputError for a file that is not a receipt, and what MLflow and W&B raise.
     """
     from receipts import check, metrics
 

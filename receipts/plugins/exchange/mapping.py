@@ -112,7 +112,7 @@ class MappedField(MappingTable):
             raise _refused("it has not exactly one of from, template, value; say where the value comes from")
         if not isinstance(table, dict):
             return table
-        # What a map does not know is no value of the field; what no map translates is what its leaf holds.
+        # A value that a map does not know is not one of the field; without a map the leaf holds the value itself.
         words = {"else": "note"} if {"map", "patterns"} & table.keys() else {}
         held = {} if "map" in table or find_leaf(str(table.get("to"))) is None else {"as": kind(str(table["to"]))}
         return {**words, **held, **table}

@@ -395,7 +395,7 @@ def _write(file: Path, text: str) -> None:
 def export_runs(store: Store, place: Path, options: ExportOptions, *, force: bool) -> int:
     """Write the current launches that fit to a folder; returns their number.
 
-    Raises UsageError where the place may not be written.
+    Raises UsageError if the place may not be written.
     """
     count = 0
     with whole_folder(place, force=force) as folder:

@@ -33,7 +33,7 @@ _PUNCTUATION: Final = re.compile(r"[^a-z0-9#%]+")
 
 
 def mapping_path(name: str) -> Path:
-    """The mapping of that name among those that ship, or the file. Raises UsageError where there is neither."""
+    """The mapping of that name among those that ship, or the file. Raises UsageError if there is neither."""
     path = Path(name)
     if path.suffix == ".toml" or path.is_file():
         return path
@@ -161,7 +161,7 @@ class ImportedTable:
 
 
 def import_file(table: Path, mapping: Path) -> ImportedTable:
-    """Read a table by a mapping file. Raises InputError where either cannot be read as what it is."""
+    """Read a table by a mapping file. Raises InputError if either cannot be read as what it is."""
     how = read_mapping(mapping)
     requires = how.notebook.requires
     rows = read_table(table, rows=how.notebook.rows) if not how.columns or table.suffix.lower() in MARKDOWN else []

@@ -87,7 +87,7 @@ def store(done: ImportedStore) -> Page:
 
 
 def beside(rows: Mapping[str, int]) -> str:
-    """Rows of every dataset but the receipts, in words; empty where there are none."""
+    """Rows of every dataset but the receipts, in words; empty if there is none."""
     named = ((name.replace("_", " "), count) for name, count in rows.items() if count and name != "receipts")
     return ", ".join(f"{count:,} {name.removesuffix('s') if count == 1 else name}" for name, count in named)
 

@@ -52,7 +52,7 @@ MAX_HEAD: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogPath:
-    """One log; submitter, system, benchmark and round are empty where the path does not say them."""
+    """One log; submitter, system, benchmark and round are empty if the path does not say them."""
 
     path: Path
     name: str
@@ -63,7 +63,7 @@ class LogPath:
 
     @property
     def description(self) -> Path | None:
-        """The system's description beside the results; None where there is none."""
+        """The system's description beside the results; None if there is none."""
         for above in self.path.parents[2:5]:
             file = above / "systems" / f"{self.system}.json"
             if self.system and file.is_file():
@@ -82,7 +82,7 @@ def find_logs(
 ) -> list[LogPath]:
     """Every launch's log below a folder, or the one file, whose place fits the patterns, in the order of their paths.
 
-    Raises UsageError where there is no such folder, or no log of MLPerf in it.
+    Raises UsageError if there is no such folder, or no log of MLPerf in it.
     """
     if not root.exists():
         raise UsageError(f"{root}: there is no such folder; name a results repository, or a folder of it")
@@ -203,7 +203,7 @@ MAX_METERS: Final = 100_000
 def _power(place: LogPath, stated: Mapping[str, Any]) -> Reading | None:
     """Mean power over the run, of every node's meter and every switch; None without ``power/LOG/node_*.txt``.
 
-    A meter's record holds from the record before to its own time, and a part of the nodes is no energy. Source:
+    A meter's record holds from the record before to its own time, and needs every node. Source:
     mlcommons/logging (result_summarizer).
     """
     folder = place.path.parent / "power" / place.path.name.partition(".")[0]
@@ -291,7 +291,7 @@ class SubmissionSpread:
 
     @property
     def benchmark(self) -> str:
-        """The benchmark's name; empty where no launch states it."""
+        """The benchmark's name; empty if no launch states it."""
         return str(self.like.stated.get("model.name", ""))
 
     @property

@@ -1,6 +1,6 @@
 """Numbers as notebooks print them: `~90400`, `4.73B`, `98k`, `about 5.5 s`, `1,450 ms`, `136.27 GB (stage 0)`.
 
-What names more than one number, a range or a bound is no number, and stays text. Figures of a row that follow from
+What names more than one number, a range or a bound is not a number, and stays text. Figures of a row that follow from
 its other figures, by the formula that the page states, are computed again: `disagreements` are the rows that do not
 fit. There numbers are intervals of half their last printed digit, and so is what follows from them. A formula is
 arithmetic on columns; a *constant* is a formula that has one value in all rows of a group, such as the peak that a
@@ -221,7 +221,7 @@ def disagreements(rows: Sequence[TableRow], checks: Iterable[RowCheck]) -> list[
 
 
 def problem_of(formula: str, names: Iterable[str]) -> str:
-    """Why a formula is none: other words than names, or more than arithmetic; empty where it is one."""
+    """Why a formula is none: other words than names, or more than arithmetic; empty if it is one."""
     try:
         tree = ast.parse(formula, mode="eval")
     except (SyntaxError, ValueError):
@@ -266,7 +266,7 @@ def _parsed(formula: str) -> ast.expr:
 
 
 def _figures(row: TableRow, check: RowCheck) -> dict[str, Interval] | None:
-    """The figures by name; None where the row lacks one."""
+    """The figures by name; None if the row lacks one."""
     known: dict[str, Interval] = {}
     for name, columns in check.names.items():
         cell = next((value for column in columns if (value := row.at(column)) is not None), None)
@@ -280,7 +280,7 @@ def _figures(row: TableRow, check: RowCheck) -> dict[str, Interval] | None:
 
 
 def _value(node: ast.expr, known: Mapping[str, Interval]) -> Interval | None:
-    """The interval of a formula; None where it divides by zero."""
+    """The interval of a formula; None if it divides by zero."""
     if isinstance(node, ast.Name):
         return known[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):

@@ -41,7 +41,7 @@ class ExportSource:
 def source(place: Path) -> ExportSource:
     """The export at a place: a folder of Parquet, or a file of JSON lines.
 
-    Raises UsageError where there is none, and InputError for one that is cut off, damaged or of a newer version.
+    Raises UsageError if there is none, and InputError for one that is cut off, damaged or of a newer version.
     """
     if place.is_dir():
         return _folder(place)

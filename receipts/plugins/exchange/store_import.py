@@ -37,7 +37,7 @@ class ImportedStore:
     """What became of an export.
 
     `new` and `known` count rows by dataset, `purged` receipts that were purged here before and stay so, `left_out`
-    rows that speak of a receipt that is not here. `notes` are sentences that are no error; `sealed` counts new seals
+    rows that speak of a receipt that is not here. `notes` are sentences that are not errors; `sealed` counts new seals
     of this store, and `seals` is the file with those of the other one, which speak of its rows by their numbers there.
     """
 
@@ -154,7 +154,7 @@ class _StoreImport:
         self._intake.receipts(batch)
 
     def _arrival(self, row: Row, judgements: Sequence[VerdictRow]) -> Arrival | None:
-        """A row as a receipt on its way in; None where it is damaged, which is remembered."""
+        """A row as a receipt on its way in; None if it is damaged, which is remembered."""
         from receipts.store.entries import VerdictColumns, promoted
         from receipts.store.intake import Arrival
 
@@ -189,7 +189,7 @@ class _StoreImport:
         self._intake.conflicts.append(Problem(where, what, _AGAIN))
 
     def _verdict(self, row: Row, kind: str, subjects: Sequence[tuple[str, str]]) -> VerdictRow | None:
-        """A row as a verdict; None where its document is none or says something else than its columns."""
+        """A row as a verdict; None if its document is none or says something else than its columns."""
         from receipts.store.snapshot import VerdictRow
 
         given = (row["status"], row.get("metric"), None, row["rules"], row["judge"], row["judged_at"])

@@ -60,7 +60,7 @@ class TableRow:
     table: int = 0
 
     def at(self, path: str) -> Any:
-        """The value at a column's name or a dotted path; None where it is absent, null, or an empty text."""
+        """The value at a column's name or a dotted path; None if it is absent, null, or an empty text."""
         if path in self.cells:
             return _stated(self.cells[path])
         node: Any = self.cells
@@ -81,7 +81,7 @@ def _stated(value: Any) -> Any:
 def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
     """Every row of a file, by its suffix: .json, .jsonl (.ndjson), .csv (.tsv), .md (.markdown).
 
-    ``rows`` is the dotted path to the list inside a JSON document; empty where the document is the list. Raises
+    ``rows`` is the dotted path to the list inside a JSON document; empty if the document is the list. Raises
     InputError with the place of what cannot be read.
     """
     text = read_text(path)
@@ -99,7 +99,7 @@ def read_table(path: Path, *, rows: str = "") -> list[TableRow]:
 
 
 def read_text(path: Path) -> str:
-    """A file as text. Raises InputError where it is too large or not UTF-8."""
+    """A file as text. Raises InputError if it is too large or not UTF-8."""
     try:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
@@ -219,7 +219,7 @@ def _markdown(text: str) -> Iterator[TableRow]:
 
 
 def _plain(text: str) -> str:
-    """A cell or a caption without marks of emphasis and of footnotes; a footnote is no digit of its number."""
+    """A cell or a caption without marks of emphasis and of footnotes; a footnote is not a digit of its number."""
     text = _FOOTNOTE.sub("", _EMPHASIS.sub(r"\2", _TAG.sub(" ", text).strip()))
     return _REFERENCE.sub("", text).strip()
 

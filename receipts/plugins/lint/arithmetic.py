@@ -59,7 +59,7 @@ def contradicted(drafts: Sequence[StatementDraft], text: str) -> list[StatementD
 
 
 def disagreement(a: Interval, b: Interval, share: StatementDraft) -> str:
-    """What two numbers give where no reading of a share or factor agrees with it; empty where one does."""
+    """What two numbers give where no reading of a share or factor agrees with it; empty if one does."""
     if a.low <= 0 or b.low <= 0 or len(share.values) != 1:
         return ""
     # A printed share may be cut off, not rounded.

@@ -34,7 +34,7 @@ _SHAPES: Final = ("batch.micro_batch", "batch.sequence_length", "batch.global_ba
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """What was found of one statement, or of a note to this command. ``code`` is a rule's, empty where all is well."""
+    """What was found of one statement, or of a note to this command. ``code`` is a rule's, empty if all is well."""
 
     state: State
     found: str
@@ -70,7 +70,7 @@ class Checker:
         return self._open()
 
     def check(self, items: Iterable[Statement | PageRemark]) -> list[LintResult]:
-        """The results of a page's statements and remarks. Raises StoreError where links cannot be followed."""
+        """The results of a page's statements and remarks. Raises StoreError if links cannot be followed."""
         results: list[LintResult] = []
         orders: dict[str, list[int]] = {}
         for item in items:
@@ -152,7 +152,7 @@ class Checker:
             results[own_sentence] = self._coded(answer, ranked) if answer else results[own_sentence]
 
     def _offense(self, item: Statement, state: State, level: str, lanes: tuple[str, ...] = ()) -> LintResult | None:
-        """What a rule of that level finds of a statement that is ranked among ``lanes``; None where none does."""
+        """What a rule of that level finds of a statement that is ranked among ``lanes``; None if it finds nothing."""
         from receipts.judging.judge import judge_claim
 
         named = (item.link.receipts, item.link.claim) if item.link else ((), "")
@@ -287,7 +287,7 @@ class Checker:
         return self._judged[name]
 
     def _verdict_on(self, name: str) -> ClaimVerdict | None:
-        """The verdict on a claim, of claims files first, then of the store; None where there is none."""
+        """The verdict on a claim, of claims files first, then of the store; None if no rule of that level does."""
         from receipts.questions.claims.judgment import is_file, stored, verdict_on
 
         for group in self._claims:

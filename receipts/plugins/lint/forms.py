@@ -107,18 +107,16 @@ def _sarif_result(result: LintResult, codes: list[str]) -> dict[str, Any]:
     region: dict[str, Any] = {"startLine": line, "startColumn": column}
     if result.statement is not None:
         region |= {"endLine": result.statement.end_line, "endColumn": result.statement.end_column}
+    # A relative reference with forward slashes; SARIF wants no plain path.
     return {
         "ruleId": rule_of(result),
         "ruleIndex": codes.index(rule_of(result)),
         "level": LEVELS[result.state],
         "message": {"text": message(result)},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": _uri(file)}, "region": region}}],
+        "locations": [
+            {"physicalLocation": {"artifactLocation": {"uri": quote(PurePath(file).as_posix())}, "region": region}}
+        ],
     }
-
-
-def _uri(file: str) -> str:
-    """A relative reference with forward slashes; SARIF wants no plain path."""
-    return quote(PurePath(file).as_posix())
 
 
 def github(results: Iterable[LintResult]) -> Iterator[str]:

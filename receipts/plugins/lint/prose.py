@@ -1,7 +1,7 @@
 """Statements in a sentence: numbers whose unit or whose nearest words say what they are of.
 
 Tokens/s, FLOP/s and a time per step say it themselves. A percentage, a factor, a size or a time is of what is named
-right beside it: `13 % more throughput`, `step time fell by 160 ms`. What names nothing is no statement.
+right beside it: `13 % more throughput`, `step time fell by 160 ms`. A number that names nothing is not a statement.
 """
 
 from __future__ import annotations
@@ -198,17 +198,15 @@ def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[Sta
         draft = _draft(text, quantity, known, linked=linked)
         if draft is None or _ASIDE.search(text, max(0, quantity.start - 24), quantity.start):
             continue
-        if linked or not (asked or _is_open(text, quantity)):
+        # Whether a target, an expectation, a denial or a condition governs a number.
+        if linked or not (
+            asked or bool(_OPEN.search(_clause(text, quantity.start, 300)) or _WOULD.match(text, quantity.end))
+        ):
             known.append(draft)
             unlinked |= set() if linked else {draft.start}
     checked = contradicted(beyond_hardware(known, text), text)
     relative = [item for item in checked if item.kind == "ratio" or item.unit == "points"]
     return tuple(item for item in checked if item not in relative or item.contradiction or item.start not in unlinked)
-
-
-def _is_open(text: str, quantity: Quantity) -> bool:
-    """Whether a target, an expectation, a denial or a condition governs a number."""
-    return bool(_OPEN.search(_clause(text, quantity.start, 300)) or _WOULD.match(text, quantity.end))
 
 
 def _clause(text: str, end: int, reach: int = 90) -> str:

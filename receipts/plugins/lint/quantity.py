@@ -135,7 +135,7 @@ def _printed(text: str, match: re.Match[str]) -> Quantity:
 
 
 def _value(number: str, scale: str, *, about: bool) -> tuple[float, float]:
-    """A printed number and half its last digit; of an approximate one its zeros at the end are no digits, up to 5 %.
+    """A printed number and half its last digit; the trailing zeros of an approximate one are not digits, up to 5 %.
 
     Somebody who says `about 15` counts in fives.
     """
@@ -183,7 +183,7 @@ def _joined(text: str, first: Quantity, second: Quantity) -> Quantity | None:
 
 
 def si(unit: str) -> float | None:
-    """Factor of a unit to seconds, bytes or FLOP/s; None where it has none. In prose case says nothing."""
+    """Factor of a unit to seconds, bytes or FLOP/s; None if it has none. In prose case says nothing."""
     flops = re.search(r"([gtpe])(?:iga|era|eta|xa)?\s?flop", unit, re.IGNORECASE)
     if flops:
         return 1e18 if flops[1] in "eE" else LETTERS[flops[1].upper()]

@@ -30,7 +30,7 @@ _BOUNDARY: Final = re.compile(
 
 
 def ranking_words(text: str, last: int) -> str:
-    """The words of a sentence that rank MFU, to the end of the clause of its last number; empty where it ranks none."""
+    """The words of a sentence that rank MFU, to the end of the clause of its last number; empty if it ranks none."""
     ranks = [match.end() for match in _BEATS.finditer(text)]
     if not ranks or not (last or re.search(r"\bMFU\b", text)):
         return ""
@@ -64,5 +64,5 @@ class LaneWords:
 
     @staticmethod
     def apart(words: dict[str, frozenset[str]]) -> tuple[str, ...]:
-        """Two words that have no lane in common; empty where none are."""
+        """Two words that have no lane in common; empty if there are none."""
         return next((pair for pair in combinations(words, 2) if not words[pair[0]] & words[pair[1]]), ())

@@ -31,7 +31,7 @@ MAX_AXES: Final = 12
 
 
 class OutcomeUnknown(Exception):
-    """The walk needs the outcome of a configuration that nobody knows."""
+    """The walk needs the outcome of a configuration that is not known."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -116,7 +116,7 @@ class _Search:
         return bad & ~good, good
 
     def _closer(self, base: int, good: int, bad: int) -> tuple[int, int] | None:
-        """A good and a bad set with fewer axes between them; None where every way to divide these fails."""
+        """A good and a bad set with fewer axes between them; None if every way to divide these fails."""
         rest = bad & ~good
         for part in self._halves(rest):
             answer = self.outcome(good | part)
@@ -191,7 +191,7 @@ class Bisected:
 
 
 def bisect(store: Store, good: Parsed, bad: Parsed, rulebook: Rulebook, metric: str = metrics.DEFAULT) -> Bisected:
-    """Explain why ``bad`` differs from ``good`` by the fewest axes. Raises UsageError where no axes can be moved."""
+    """Explain why ``bad`` differs from ``good`` by the fewest axes. Raises UsageError if no axes can be moved."""
     return _Bisection(store, good, bad, rulebook, metrics.get(metric)).run()
 
 

@@ -257,7 +257,7 @@ class BridgeBuilder:
         return self._hop(edge) if edge in self._search.judged else None
 
     def judge(self, here: int, there: int) -> Hop | None:
-        """A hop judged now; None where no further one may be."""
+        """A hop judged now; None if no further one may be."""
         edge = self._numbers[here], self._numbers[there]
         return self._hop(edge) if self._search.judge(edge) is not None else None
 
@@ -403,7 +403,7 @@ _COLOURS = {"rejected": "red", "inconclusive": "gray40"}
 
 
 def _planned(route: Route, names: dict[str, str]) -> Iterator[str]:
-    """Configurations that nobody launched, and the hops that would lead over them."""
+    """Configurations that have not been launched, and the hops that would lead over them."""
     for number, run in enumerate(route.new):
         names[run.label] = f"m{number}"
         yield f"m{number} [label={_quoted(run.label, f'{run.launches} launches missing')}, style=dotted];"

@@ -225,7 +225,7 @@ def _run(run: MissingRun) -> str:
 def bridge_picture(bridge: Bridge, name: str = "bridge") -> str | None:
     """The waterfall as an SVG element, its ids beginning with ``name``.
 
-    None where there is no bridge, or a hop of it has no number.
+    None if there is no bridge, or a hop of it has no number.
     """
     from receipts.plugins.study import waterfall
 

@@ -37,7 +37,7 @@ _KEPT: Final = ("steps", "memory")  # sources of numbers that were read from wha
 class Values:
     """One metric of the launches of a configuration. ``measured``: none of them is merely stated.
 
-    ``logs`` is empty where some launch has no positive number.
+    ``logs`` is empty if some launch has no positive number.
     """
 
     logs: tuple[float, ...]
@@ -45,7 +45,7 @@ class Values:
 
     @property
     def place(self) -> float | None:
-        """The mean of the logs; None where there is none."""
+        """The mean of the logs; None if there is none."""
         return math.fsum(self.logs) / len(self.logs) if self.logs else None
 
 
@@ -63,7 +63,7 @@ def values(launches: Sequence[Launch], metric: Metric) -> Values:
 class HopGain(NamedTuple):
     """The metric of one configuration over another's: its log, and a 95 % interval of the log where there is one.
 
-    ``measured`` is False where numbers are as stated: then there is no interval.
+    ``measured`` is False if numbers are as stated: then there is no interval.
     """
 
     log: float
@@ -83,7 +83,7 @@ class HopGain(NamedTuple):
 
 
 def gain_of(a: Values, b: Values, sigma: Sigma | None) -> HopGain | None:
-    """What B has over A; None where a side has no number. Welch on the logs, or the noise floor for few launches."""
+    """What B has over A; None if a side has no number. Welch on the logs, or the noise floor for few launches."""
     if a.place is None or b.place is None:
         return None
     log = b.place - a.place
@@ -177,7 +177,7 @@ class Judge:
         return self.lane.smallest_effect(self._metric.name)
 
     def point(self, parsed: Parsed, others: Sequence[Parsed], *, named: bool = True) -> BridgePoint:
-        """The point of a receipt. Launches of the others are none of it; ``named``: it represents the point itself."""
+        """The point of a receipt. It leaves out launches of the others; ``named``: it represents the point itself."""
         own = (parsed.id,) if named else ()
         pool = self._comparisons.pool([parsed], others)
         group = self._comparisons.samples(pool, self._metric.name, own)
@@ -230,7 +230,7 @@ class Hop:
     axis: str
     verdict: Comparison
     gain: HopGain | None
-    reason: str  # what refuses it, or what would settle it; empty where it is accepted
+    reason: str  # what refuses it, or what would settle it; empty if it is accepted
 
     @property
     def accepted(self) -> bool:
@@ -257,7 +257,7 @@ class Range(NamedTuple):
 
 
 def by_axis(chain: Sequence[Hop]) -> dict[str, float] | None:
-    """What each axis gave on a chain, as logs, in the order of its hops; None where a hop has no number."""
+    """What each axis gave on a chain, as logs, in the order of its hops; None if a hop has no number."""
     steps: dict[str, float] = {}
     for hop in chain:
         if hop.gain is None:

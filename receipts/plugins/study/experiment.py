@@ -102,7 +102,7 @@ class Experiment:
 
     @property
     def chip_hours(self) -> float | None:
-        """What all runs cost together; None where some cost is unknown."""
+        """What all runs cost together; None if some cost is unknown."""
         costs = [self.arm(name).chip_hours for _, name, _ in self.runs]
         return math.fsum(cost for cost in costs if cost is not None) if None not in costs else None
 
@@ -244,7 +244,7 @@ _SEEDS: Final = ("numerics.seed", "data.order_seed")
 
 @dataclass(frozen=True)
 class Designed:
-    """An experiment and the files of its folder; ``short`` says why the budget cannot decide it, empty where it can."""
+    """An experiment and the files of its folder; ``short`` says why the budget cannot decide it, empty if it can."""
 
     experiment: Experiment
     files: dict[str, bytes]
@@ -370,7 +370,9 @@ def _written(experiment: Experiment, candidates: dict[str, Candidate], lane: Lan
     """The experiment with its runs in order and their files, cut to its budget."""
     looks, short = experiment.looks, ""
     runs = _runs(experiment, looks.most)
-    whole = replace(experiment, runs=tuple((_file(order, arm), arm, wave) for order, (arm, wave) in enumerate(runs, 1)))
+    whole = replace(
+        experiment, runs=tuple((f"{order:03d}-{arm}.json", arm, wave) for order, (arm, wave) in enumerate(runs, 1))
+    )
     cost = whole.chip_hours
     if experiment.budget is not None and cost is None:
         short = "the cost of a launch is unknown: the base states no chips, or neither its wall time nor its steps"
@@ -383,10 +385,6 @@ def _written(experiment: Experiment, candidates: dict[str, Candidate], lane: Lan
         changes: dict[str, Any] = {**item.changes, **seeds, "run.label": experiment.label(arm, wave)}
         files[file] = write_plan(item.like, changes, lane)
     return Designed(whole, files, short)
-
-
-def _file(order: int, arm: str) -> str:
-    return f"{order:03d}-{arm}.json"
 
 
 def _runs(experiment: Experiment, most: int) -> list[tuple[str, int]]:

@@ -50,7 +50,7 @@ class Lattice:
         return f"Lattice({', '.join(self.axes)})"
 
     def place(self, item: Configuration) -> int | None:
-        """The number of a configuration; None where it has an axis as neither side has it."""
+        """The number of a configuration; None if it has an axis as neither side has it."""
         number = 0
         for at, axis in enumerate(self.axes):
             part = item.parts.get(axis)
@@ -110,7 +110,7 @@ class Lattice:
         return parse_plan(Document(raw, self.label(number)))
 
     def failure(self, number: int) -> str:
-        """Why nothing can be launched there, or is known or predicted to fail; empty where nothing says so."""
+        """Why nothing can be launched there, or is known or predicted to fail; empty if nothing says so."""
         plan = self.plan(number)
         if isinstance(plan, str):
             return plan
@@ -123,7 +123,7 @@ class Lattice:
         return ", ".join(f"{path.rpartition('.')[2]} {_short(value)}" for path, value in leaves) or "as A"
 
     def one_apart(self, one: int, other: int) -> bool:
-        """Whether a comparison would count one axis between two plans; True where one of them cannot be written."""
+        """Whether a comparison would count one axis between two plans; True if one of them cannot be written."""
         left, right = self.plan(one), self.plan(other)
         if isinstance(left, str) or isinstance(right, str):
             return True
@@ -301,7 +301,7 @@ class Search:
         return self.judged.get(edge) is None or self.accepted(edge)
 
     def judge(self, edge: Edge) -> JudgedHop | None:
-        """The judgment of a hop; None where no further one may be made."""
+        """The judgment of a hop; None if no further one may be made."""
         hop = self.judged.get(edge)
         if hop is None and not self.spent:
             hop = self.judged[edge] = self.ask(edge)

@@ -66,7 +66,7 @@ class Route:
 
     @property
     def new(self) -> tuple[MissingRun, ...]:
-        """Configurations that nobody launched yet."""
+        """Configurations that have not been launched yet."""
         return tuple(item for item in self.runs if item.stored is None)
 
 
@@ -91,7 +91,7 @@ class Ground:
         return f"Ground({self.lattice!r})"
 
     def step(self, here: int, there: int) -> Cost | None:
-        """What it costs to go on to a configuration; None where no hop leads there."""
+        """What it costs to go on to a configuration; None if no hop leads there."""
         if (here, there) in self.blocked or there in self.impossible:
             return None
         if there not in self.stored:
@@ -152,7 +152,7 @@ class Ground:
 
 
 def cheapest(ground: Ground, judge: Judge) -> Route | None:
-    """The cheapest runs; None where no run completes a chain, since a hop is refused or impossible on every way."""
+    """The cheapest runs; None if no run completes a chain, since a hop is refused or impossible on every way."""
     way = ground.route()
     for _ in range(_MAX_ROUNDS):
         if way is None or not ground.learn(way):

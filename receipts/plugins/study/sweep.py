@@ -60,7 +60,7 @@ class Sweep:
 
 
 def leaf_path(name: str, receipts: Sequence[Parsed]) -> str:
-    """The leaf that a short name means: ``micro_batch`` is ``batch.micro_batch``. Raises where none or several fit."""
+    """The leaf that a short name means: ``micro_batch`` is ``batch.micro_batch``. Raises if none or several fit."""
     known = {path for item in receipts for path in effective(item)}
     if name in known or any(name.startswith(PREFIX) and input_value(item, name) is not None for item in receipts):
         return name
@@ -162,7 +162,7 @@ def _alike(launches: Sequence[Parsed], rulebook: Rulebook) -> tuple[list[Parsed]
 
 
 def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
-    """Why a cell is refused, in a phrase; empty where it is not."""
+    """Why a cell is refused, in a phrase; empty if it is not."""
     if parsed.receipt.run.outcome not in UNFAILED:
         failure = parsed.receipt.failure
         what = f": {failure.message}" if failure is not None and failure.message else ""

@@ -102,7 +102,7 @@ def _bar(canvas: Canvas, plot: Panel, item: WaterfallHop, start: float, stop: fl
     canvas.label(WIDTH - 4.0, top - 9.0, _percent(item.log), ha="right", bold=True)
     middle = top + _BAR / 2
     canvas.boxes([(left, top, max(1.0, right - left), _BAR)], fill=colour, alpha=0.55 if whole else 1.0)
-    # Without colour, the way a hop went is that of the arrow at its end.
+    # Without color, the way a hop went is that of the arrow at its end.
     if not whole and right - left > 12.0:
         tip, back = (right - 4.0, -5.0) if item.log >= 0.0 else (left + 4.0, 5.0)
         arrow = [(tip + back, middle - 3.5), (tip, middle), (tip + back, middle + 3.5)]

@@ -47,7 +47,7 @@ own.joinpath("below.pth").write_text("".join(path + "\\n" for path in below))
 
 
 class WheelGroup(NamedTuple):
-    """Wheels that move together: by name the version of the good side and of the bad; None where one has none."""
+    """Wheels that move together: by name the version of the good side and of the bad; None if one has none."""
 
     name: str
     wheels: Mapping[str, tuple[str | None, str | None]]

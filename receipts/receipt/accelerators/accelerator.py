@@ -52,7 +52,7 @@ class Accelerator:
     PCIe form, a MIG slice). `devices_per_chip` is how many devices the runtime shows for a chip.
     `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by
     type, where it was measured. `joined` is the most chips that its fast fabric joins where that ends at the
-    host; None where it joins hosts (ICI), or nobody declares it. An empty `memory_limits` means not known,
+    host; None if it joins hosts (ICI), or nobody declares it. An empty `memory_limits` means not known,
     never "anything else is wrong". `fp8_any_layout`: FP8 matrices multiply as they lie, and none is kept transposed
     as well, as on Hopper. `no_peak` says why bf16 has no peak.
     """
@@ -79,7 +79,7 @@ class Accelerator:
             object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def peak(self, dtype: str | None, *, sparse: bool = False) -> float | None:
-        """Peak of a chip in FLOP/s for a type in any spelling; None where no figure was published."""
+        """Peak of a chip in FLOP/s for a type in any spelling; None if no figure was published."""
         peaks = self.sparse_peak_flops_per_second if sparse else self.dense_peak_flops_per_second
         return peaks.get(dtype_of(dtype) or "")
 
@@ -90,11 +90,11 @@ class Accelerator:
         )
 
     def best_fraction(self, dtype: str | None) -> float | None:
-        """Share of the dense peak that this chip's best matmul reaches; None where it was not measured."""
+        """Share of the dense peak that this chip's best matmul reaches; None if it was not measured."""
         return self.best_matmul_fraction.get(dtype_of(dtype) or "")
 
     def accepts_limit(self, limit_bytes: float) -> bool | None:
-        """Whether a runtime gives this memory limit on this chip; None where no limit is known."""
+        """Whether a runtime gives this memory limit on this chip; None if no limit is known."""
         if not self.memory_limits:
             return None
         return any(limit.holds(limit_bytes) for limit in self.memory_limits)
