@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -32,64 +31,8 @@ WIDTH: Final = 640.0
 MIN_DRAWN: Final = 2
 _TOP: Final = 34.0
 _HEIGHT: Final = 190.0
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A launch: its value and interval in the unit of the picture, and the day under it."""
-
-    value: float
-    low: float | None
-    high: float | None
-    day: str
-
-
-@dataclass(frozen=True, slots=True)
-class LevelSegment:
-    """The level from launch ``start`` to before ``stop``, from ``first`` to ``last`` where it drifts.
-
-    ``name`` is over its first launch; ``matters`` tells an incident from the rest.
-    """
-
-    start: int
-    stop: int
-    first: float
-    last: float
-    name: str = ""
-    matters: bool = False
-
-
-def draw_levels(
-    dots: Sequence[Dot], levels: Sequence[LevelSegment], *, name: str, title: str, measure: str
-) -> str | None:
-    """The SVG element, or None for fewer than two launches. ``measure`` names the values, with their unit."""
-    if len(dots) < MIN_DRAWN:
-        return None
-    paint = partial(_paint, dots, levels, measure)
-    alt = "; ".join(f"{item.name or 'level'}: launches {item.start + 1} to {item.stop}" for item in levels)
-    return svg.inline_svg(paint, name=name, width=WIDTH, height=_TOP + _HEIGHT + BELOW, title=title, alt=alt)
-
-
-def _paint(dots: Sequence[Dot], levels: Sequence[LevelSegment], measure: str, canvas: Canvas) -> None:
-    ends = [value for item in dots for value in (item.low, item.value, item.high) if value is not None]
-    ticks = [value for value in nice(min(ends), max(ends), 5) if value >= 0.0]
-    scale = Scale(min(ticks), max(ticks))
-    panel = Panel(LEFT, _TOP, WIDTH - LEFT - RIGHT, _HEIGHT, Scale(-0.5, len(dots) - 0.5), scale)
-    frame(canvas, panel, title=measure, ticks=ticks)
-    for index, item in enumerate(dots):
-        x, y = panel.at(index, item.value)
-        if item.low is not None and item.high is not None:
-            canvas.uprights([(x, panel.at(index, item.low)[1], panel.at(index, item.high)[1])], colour=FAINT)
-        canvas.marks([(x, y)], MARKS[0], size=5.0)
-    for level in levels:
-        ends_at = [panel.at(level.start - 0.4, level.first), panel.at(level.stop - 0.6, level.last)]
-        canvas.line(ends_at, colour=MARKS[1].light, width=2.0)
-        if level.name:
-            x = panel.at(level.start - 0.5, level.first)[0]
-            canvas.uprights([(x, panel.top, panel.bottom)], colour=INK if level.matters else FAINT)
-            canvas.label(x + 3.0, panel.top - 2.0, level.name, size=SMALL, bold=level.matters)
-    below(canvas, panel, [(float(index), item.day) for index, item in enumerate(dots)], "day of the launch, UTC")
-
+# From launch *start* to before *stop*: the level at both ends, and the change that it begins with.
+LevelSegment = tuple[int, int, float, float, "LineChange | None"]
 
 say = words("history")
 
@@ -142,40 +85,60 @@ def why(item: LineChange) -> str:
 
 def history_picture(history: History, name: str, ids: str = "history") -> str | None:
     """The SVG element of a line; None for fewer than two launches."""
+    if len(history.points) < MIN_DRAWN:
+        return None
+    levels = list(_levels(history))
+    alt = "; ".join(
+        f"{_change_of(item) or 'level'}: launches {start + 1} to {stop}" for start, stop, _, _, item in levels
+    )
+    paint, height, title = partial(_paint, history, levels), _TOP + _HEIGHT + BELOW, say("title", name=name)
+    return svg.inline_svg(paint, name=ids, width=WIDTH, height=height, title=title, alt=alt)
+
+
+def _levels(history: History) -> Iterator[LevelSegment]:
+    """Levels between steps, and drifts as slopes."""
+    drifts = [item.change.stop for item in history.changes if item.kind == "drift"]
+    bounds = sorted({0, len(history.points), *(item.change.at for item in history.changes), *drifts})
+    begun = {item.change.at: item for item in history.changes}
+    for start, stop in itertools.pairwise(bounds):
+        item = begun.get(start)
+        mean = math.fsum(math.log(point.value) for point in history.points[start:stop]) / (stop - start)
+        half = item.change.log / 2.0 if item is not None and item.kind == "drift" else 0.0
+        yield start, stop, math.exp(mean - half), math.exp(mean + half), item
+
+
+def _change_of(item: LineChange | None) -> str:
+    return signed_percent(item.change.ratio - 1.0) if item is not None else ""
+
+
+def _paint(history: History, levels: Sequence[LevelSegment], canvas: Canvas) -> None:
     metric = metrics.get(history.metric)
-    scale = metric.scale
-    dots = [
-        Dot(
-            point.value * scale,
-            point.low * scale if point.low is not None else None,
-            point.high * scale if point.high is not None else None,
-            f"{point.started:%m-%d}",
+    own, points = metric.scale, history.points
+    reach = [value * own for item in points for value in (item.low, item.value, item.high) if value is not None]
+    ticks = [value for value in nice(min(reach), max(reach), 5) if value >= 0.0]
+    across, up = Scale(-0.5, len(points) - 0.5), Scale(min(ticks), max(ticks))
+    panel = Panel(LEFT, _TOP, WIDTH - LEFT - RIGHT, _HEIGHT, across, up)
+    frame(canvas, panel, title=named(metric), ticks=ticks)
+    for index, item in enumerate(points):
+        x, y = panel.at(index, item.value * own)
+        if item.low is not None and item.high is not None:
+            low, high = (panel.at(index, end * own)[1] for end in (item.low, item.high))
+            canvas.uprights([(x, low, high)], colour=FAINT)
+        canvas.marks([(x, y)], MARKS[0], size=5.0)
+    for start, stop, first, last, change in levels:
+        canvas.line(
+            [panel.at(start - 0.4, first * own), panel.at(stop - 0.6, last * own)], colour=MARKS[1].light, width=2.0
         )
-        for point in history.points
-    ]
-    return draw_levels(dots, _levels(history, scale), name=ids, title=say("title", name=name), measure=named(metric))
-
-
-def _levels(history: History, scale: float) -> list[LevelSegment]:
-    """Levels between steps, and drifts as slopes, in the unit of the picture."""
-    drifts = [item for item in history.changes if item.kind == "drift"]
-    bounds = {0, len(history.points), *(item.change.at for item in history.changes)}
-    bounds |= {item.change.stop for item in drifts}
-    ordered = sorted(bounds)
-    names = {item.change.at: item for item in history.changes}
-    levels = []
-    for start, stop in itertools.pairwise(ordered):
-        logs = [math.log(point.value) for point in history.points[start:stop]]
-        mean, half = math.fsum(logs) / len(logs), 0.0
-        item = names.get(start)
-        if item is not None and item.kind == "drift":
-            half = item.change.log / 2.0
-        name = signed_percent(item.change.ratio - 1.0) if item is not None else ""
-        matters = item is not None and item.is_incident
-        levels.append(
-            LevelSegment(start, stop, math.exp(mean - half) * scale, math.exp(mean + half) * scale, name, matters)
-        )
-    return levels
+        if change is not None:
+            x = panel.at(start - 0.5, first * own)[0]
+            canvas.uprights([(x, panel.top, panel.bottom)], colour=INK if change.is_incident else FAINT)
+            canvas.label(x + 3.0, panel.top - 2.0, _change_of(change), size=SMALL, bold=change.is_incident)
+    below(
+        canvas,
+        panel,
+        [(float(at), f"{item.started:%m-%d}") for at, item in enumerate(points)],
+        "day of the launch, UTC",
+    )
 
 
 def _changes(history: History) -> Table:
