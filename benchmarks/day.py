@@ -4,8 +4,9 @@
 
 From an empty folder, in the order of the day: a lane and its golden baseline, flags tried in turns, an out-of-memory
 failure and its ladder, a drifted host, a silent fallback, a NaN that is fast, a wrong window, a resumed run, an MFU
-with another N, a supersession, a claim that was published and is refuted, and the week's report. Logs are Megatron's,
-with figures made up; the trace is of this repository's samples. Every answer is the command line's own, word for word.
+with another N, launches that `receipts record` really runs, a supersession, a claim that was published and is refuted,
+and the week's report. Logs are Megatron's, with figures made up; the trace is one of this repository; the job that
+is recorded is a loop of plain Python. Every answer is the command line's own, word for word.
 Exit 0 when every pain is caught or listed as not knowable, 1 when one passed.
 """
 
@@ -13,7 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -131,6 +134,19 @@ class Day:
         code = result.return_value if isinstance(result.return_value, int) else result.exit_code
         text = f"{result.stdout}{result.stderr}" + (f"\n{result.exception!r}" if result.exception else "")
         return Said(code, " ".join(text.split()))
+
+    def record(self, label: str, *options: str, **variables: str) -> Said:
+        """One launch of the job under `receipts record`, in processes of its own."""
+        words = ("--store", str(self.folder / "day.sqlite"), "record", "--name", label, "--", sys.executable, "job.py")
+        done = subprocess.run(
+            [sys.executable, "-m", "receipts", *words, *options],
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": str(HERE), **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return Said(done.returncode, " ".join(done.stderr.split()))
 
     def ingest(self, launch: Launch) -> Said:
         """The launch's files as a receipt; what ingest says."""
@@ -316,6 +332,46 @@ def afternoon(day: Day, note: Answers) -> None:
     )
 
 
+JOB: Final = """
+import argparse, os, sys, time
+sys.path.insert(0, "tree")
+import kernels
+from receipts.emit import Recorder
+parser = argparse.ArgumentParser()
+parser.add_argument("--expert", type=int, default=0)
+options, _ = parser.parse_known_args()
+os.environ.get("NCCL_ALGO")
+with Recorder("cpu-torch", warmup=2) as rec:
+    for number in range(12):
+        with rec.step(tokens=8):
+            time.sleep(0.01)
+    range(4)[options.expert]
+"""
+
+
+def recorded(day: Day, note: Answers) -> None:
+    """Launches that really run, and what differs between them that nobody wrote down."""
+    (day.folder / "job.py").write_text(JOB, encoding="utf-8")
+    kernels = day.folder / "tree" / "kernels.py"
+    kernels.parent.mkdir()
+    kernels.write_text("WIDTH = 4\n", encoding="utf-8")
+    note("a job as it is", day.record("job"), 0, "receipts check")
+    day.record("ignored", "--fuse-everything")
+    note(
+        "a flag that the program ignores",
+        day.call("compare", "label=job", "label=ignored"),
+        3,
+        "inputs.fuse_everything",
+    )
+    day.record("hidden", NCCL_ALGO="Tree")
+    note("a variable of one side's environment", day.call("compare", "label=job", "label=hidden"), 3, "flags.NCCL_ALGO")
+    kernels.write_text("WIDTH = 8\n", encoding="utf-8")
+    day.record("main")
+    note("a branch whose test imported main", day.call("compare", "label=job", "label=main"), 3, "code.imported_digest")
+    note("a job that fails", day.record("failed", "--expert", "9"), 1, "receipts check")
+    note("how it ended", day.call("show", "label=failed"), 0, "crash in steady")
+
+
 def evening(day: Day, note: Answers) -> None:
     """A claim, a supersession, and the report."""
     claims = day.folder / "claims.toml"
@@ -369,7 +425,7 @@ metric = "tokens_per_second"
 effect = "at least 1.02"
 target = { pattern = "AEMEAEMEAEMR", chips = 8, sequence_length = 4096, depth = 52 }
 """
-PARTS: Final[tuple[Callable[[Day, Answers], None], ...]] = (morning, noon, afternoon, evening)
+PARTS: Final[tuple[Callable[[Day, Answers], None], ...]] = (morning, noon, afternoon, recorded, evening)
 # What no file of a launch holds, with what would.
 NOT_KNOWABLE: Final = {
     "Gradients that are wrong while the loss and its norm look right": "a parity run against a reference, as a claim "
@@ -380,16 +436,42 @@ NOT_KNOWABLE: Final = {
     "memory, and launches in turns for the rest",
 }
 
+# What costs a lab its days, with the rows above that catch it or say what would.
+PAINS: Final[Mapping[str, tuple[str, ...]]] = {
+    "silently wrong gradients": (next(iter(NOT_KNOWABLE)),),
+    "broken, and fast": ("NaN from the first step, and fast", "the same, with outcome ok typed"),
+    "asked for, and not executed": (
+        *(
+            "CUDA graphs asked for, never seen",
+            "attention left Transformer Engine",
+            "a branch whose test imported main",
+        ),
+        *("a flag that the program ignores", list(NOT_KNOWABLE)[1]),
+    ),
+    "silent fallback of the data": ("a missing tokenizer became mock data", "golden against a resumed run"),
+    "several axes in one row": ("two axes in one row",),
+    "arithmetic that never agreed": ("an MFU with another N", "tokens a step that no batch gives"),
+    "evidence that is gone": ("a retained log that is not the log of then", "a job that fails"),
+    "words of memory": ("the peak of each chip, by kind", "micro batch 8 does not fit"),
+    "windows and units": ("the compile counted in the window",),
+    "a hidden environment": ("a variable of one side's environment", list(NOT_KNOWABLE)[2]),
+    "figures of other hardware and shapes": (
+        *("the same lane on a drifted host", "a claim at a shape that was never run"),
+    ),
+    '"the only remaining variable"': ('"the only remaining variable"',),
+}
+
 
 def page(rows: list[Row]) -> str:
     """The day as a page of the documentation."""
     caught = "\n".join(f"| {row.tried} | {row.words} |" for row in rows)
     unknown = "\n".join(f"| {what} | {would} |" for what, would in NOT_KNOWABLE.items())
+    pains = "\n".join(f"| {pain} | {'; '.join(names)} |" for pain, names in PAINS.items())
     return f"""# A working day
 
 What a performance engineer's day does to a number, and what receipts answers: launches of one lane as files in
-Megatron's form, ingested and judged in this order. `python -m benchmarks.day` runs the day again; a test holds this
-page against it.
+Megatron's form, and a job that `receipts record` really runs, judged in this order. `python -m benchmarks.day` runs the
+day again; a test holds this page against it.
 
 | tried | the answer has |
 | --- | --- |
@@ -400,6 +482,12 @@ page against it.
 | pain | what would show it |
 | --- | --- |
 {unknown}
+
+## What costs days
+
+| pain | where it ends |
+| --- | --- |
+{pains}
 """
 
 

@@ -74,6 +74,7 @@ class Recorder:
         witness: bool | int | None = None,
         **unknown: Any,
     ) -> None:
+        label = label or os.environ.get("RECEIPTS_LABEL") or None  # of `receipts record --name`
         self._tokens: int | None = None
         self._steps = StepTimer(self._more, self._after)
         self._spans: dict[str, TimedSpan] = {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.day import PARTS, Answers, Day, Row, page
+from benchmarks.day import NOT_KNOWABLE, PAINS, PARTS, Answers, Day, Row, page
 
 pytestmark = pytest.mark.slow
 
@@ -26,3 +26,8 @@ def test_every_pain_of_the_day_is_caught(rows: list[Row]) -> None:
 
 def test_the_page_of_the_day_is_what_the_day_gives(rows: list[Row], checkout: Path) -> None:
     assert (checkout / "docs" / "day.md").read_text(encoding="utf-8") == page(rows)
+
+
+def test_each_pain_ends_caught_or_with_what_would_show_it(rows: list[Row]) -> None:
+    assert len(PAINS) == 12
+    assert {name for names in PAINS.values() for name in names} <= {row.tried for row in rows} | set(NOT_KNOWABLE)

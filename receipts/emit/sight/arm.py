@@ -92,7 +92,6 @@ def recorder() -> Recorder:
     warmup = os.environ.get("RECEIPTS_WARMUP", "")
     return Recorder(
         os.environ.get("RECEIPTS_LANE") or lane(),
-        label=os.environ.get("RECEIPTS_LABEL") or None,
         warmup=int(warmup) if warmup.isdigit() else WARMUP,
     )
 

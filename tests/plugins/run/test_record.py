@@ -33,7 +33,7 @@ JOB = """
 import os, signal, sys, time
 from receipts.emit import Recorder
 {before}
-with Recorder("cpu-torch", warmup=2, probes=False, label=os.environ.get("RECEIPTS_LABEL")) as rec:
+with Recorder("cpu-torch", warmup=2, probes=False) as rec:
     for step in range({steps}):
         with rec.step(tokens=8):
             time.sleep(0.05)
