@@ -246,7 +246,7 @@ def test_a_contradiction_between_a_launch_and_its_twin_goes_only_with_one_of_the
     withheld = {f"{SEEN}.attention", "run.witness_for"}
     accepted = {
         path
-        for path in {*_droppable(trees[_of(target)[0]])[::4], *withheld}
+        for path in {*_droppable(trees[_of(target)[0]])[:: unless_thorough(16, 4)], *withheld}
         if _judged(*_without(trees, target, {path})).status == "accepted"
     }
     assert accepted <= (withheld if target == "twin of b" else set()), accepted

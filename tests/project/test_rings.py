@@ -26,12 +26,9 @@ RINGS = sorted(
     for kind in ("plugins", "readers")
     for path in (ROOT / "receipts" / kind).glob("*/__init__.py")
 )
-# Each plugin goes alone. Readers import no other reader (the layers say so), so several go at once, or each alone.
-READERS = [ring for ring in RINGS if ring.startswith("readers/")]
-TOGETHER = unless_thorough(6, 1)
-GROUPS = [[ring] for ring in RINGS if ring.startswith("plugins/")] + [
-    READERS[first : first + TOGETHER] for first in range(0, len(READERS), TOGETHER)
-]
+# A ring imports no other ring (the layers say so), so several go at once, or each alone.
+TOGETHER = unless_thorough(5, 1)
+GROUPS = [RINGS[first : first + TOGETHER] for first in range(0, len(RINGS), TOGETHER)]
 # The tests of the kernel: what is not of a ring, nor of the project as a whole.
 KERNEL_TESTS = sorted(
     path.name

@@ -43,7 +43,7 @@ def store(made_url: str) -> Iterator[Store]:
 def launched(seed: int, **leaves: Any) -> Parsed:
     """A receipt with steps of its own: without them it would be a copy of another launch."""
     draw = random.Random(seed)
-    steps = [round(draw.gauss(0.8, 0.004), 6) for _ in range(300)]
+    steps = [round(draw.gauss(0.8, 0.004), 6) for _ in range(40)]
     measured = {**json.loads(BASE.read_bytes())["measurement"], "step_durations_seconds": steps}
     return parsed(**{"measurement": measured, **leaves})
 
@@ -186,7 +186,7 @@ def several(seed: int, number: int) -> list[Parsed]:
     return [parsed(**{name: draw.choice(values) for name, values in VARIED.items()}) for _ in range(number)]
 
 
-@pytest.mark.parametrize("seed", unless_thorough([0, 2], [0, 1, 2, 3]))
+@pytest.mark.parametrize("seed", unless_thorough([0], [0, 1, 2, 3]))
 def test_no_receipt_one_axis_apart_is_missed(store: Store, seed: int) -> None:
     many = several(seed, 60)
     store.write([prepare(*judged(item)) for item in many])
