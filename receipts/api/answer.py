@@ -34,7 +34,6 @@ class Answer:
     """
 
     notes: Sequence[str] = ()
-    opened = False  # whether the folds of a page are open
     following: str | None = None  # the cursor of the next page of a list
     always: Sequence[str] = ()  # notes that explain the exit code, printed beside JSON as well
     _data: Any = None
@@ -52,16 +51,13 @@ class Answer:
         code: int | Callable[[], int] = 0,
         notes: Sequence[str] = (),
         *,
-        opened: bool = False,
         rows: Sequence[Mapping[str, Any]] | Callable[[], Sequence[Mapping[str, Any]]] | None = None,
         columns: Sequence[str] = (),
         files: Mapping[str, Callable[[], bytes | str | Mapping[str, bytes | str] | None]] = MappingProxyType({}),
-        always: Sequence[str] = (),
         placed: Callable[[str], Mapping[str, Any]] | None = None,
     ) -> None:
-        self._placed = placed
         self._data, self._shown, self._code, self._rows, self._columns = data, shown, code, rows, columns
-        self.notes, self.opened, self._files, self.always = notes, opened, files, always
+        self.notes, self._files, self._placed = notes, files, placed
 
     def __repr__(self) -> str:
         from receipts.publish.page import text
@@ -131,7 +127,7 @@ class Answer:
 
     def text(self, terminal: Terminal, *, opened: bool = False, **views: Any) -> str:
         """The text that the command prints on such a terminal."""
-        return terminal.text(self.shown(**views), opened=opened or self.opened)
+        return terminal.text(self.shown(**views), opened=opened)
 
     def markdown(self, **views: Any) -> str:
         """The answer as Markdown, for a message."""

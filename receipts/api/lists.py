@@ -2,7 +2,7 @@
 
 The frontier is the best configuration of every shape, and beside it the best that is merely stated; claims come with
 their present verdicts. Receipts come by pages: a cursor names the last receipt of one, so that receipts that come in
-meanwhile move none. This module loads what it asks when it is asked: commands import it for one of the four.
+meanwhile move none.
 """
 
 from __future__ import annotations
@@ -102,7 +102,6 @@ def _results(
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
     from receipts.questions.week.frontier import MAX_STATED, rate, shapes
-    from receipts.store import Filters, condition
 
     rows: list[Entry] = []
     for lane in lanes or ("*",):
@@ -211,13 +210,6 @@ def add_claims(store: Store, rulebook: Rulebook, document: bytes) -> list[dict[s
     verdicts = [verdict_on(item, rulebook, store) for item in group.claims if item.id in wanted]
     store.published.record_claims(verdicts)
     return [verdict_to_json(item) for item in verdicts]
-
-
-def claims_as_data(rows: Sequence[JudgedClaim]) -> list[dict[str, Any]]:
-    """What ``receipts claim list --json`` prints."""
-    from receipts.judging.verdict import verdict_to_json
-
-    return [{**verdict_to_json(verdict), "superseded": end} for _, verdict, end in rows]
 
 
 def neighbours_as_data(neighbourhood: Neighbourhood) -> dict[str, Any]:

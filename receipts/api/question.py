@@ -129,14 +129,9 @@ def unnamed(_documents: int, named: bool) -> bool:
     return not named
 
 
-def integer(least: int, most: int | None = None, *, remote: int = 1000, remote_least: int | None = None) -> Kind:
+def integer(least: int, most: int | None = None, *, remote: int = 1000) -> Kind:
     """An integer; over HTTP and in tools it is bounded by ``remote``."""
-    schema = {
-        "type": "integer",
-        "minimum": least if remote_least is None else remote_least,
-        "maximum": remote if most is None else most,
-    }
-    return Kind(schema)
+    return Kind({"type": "integer", "minimum": least, "maximum": remote if most is None else most})
 
 
 def choice(*values: str) -> Kind:

@@ -124,14 +124,6 @@ class Store(AbstractContextManager["Store"]):
         """
         return frontier(self.session, lanes)
 
-    def judge_claims(self, document: bytes) -> list[dict[str, Any]]:
-        """The verdicts on the claims of a ``claims.toml``, whose words name stored receipts; stores nothing.
-
-        Raises InputError with every problem.
-        """
-        verdicts: list[dict[str, Any]] = self.claim_check(document).to_dict()
-        return verdicts
-
     def add_claims(self, document: bytes) -> list[dict[str, Any]]:
         """Add the claims of a ``claims.toml``; gives the first verdict on each that is new.
 

@@ -219,7 +219,6 @@ def as_data(
 
 
 MAX_GROUPS: Final = 12  # groups of shapes in a report
-MAX_BEYOND: Final = 3  # failures that are named beyond one ceiling
 _SIZES: Final = ("tokens", "micro batch", "depth")
 
 

@@ -20,7 +20,7 @@ from receipts.store import index
 from receipts.store.documents import CODEC, pack
 from receipts.store.entries import standing
 from receipts.store.index import IndexedReceipt
-from receipts.store.snapshot import VerdictRow, on_claims, on_receipts
+from receipts.store.snapshot import VerdictRow, verdict_rows
 from receipts.store.sql import engine_of
 from receipts.store.store import Store
 from receipts.store.submission import RelatedReceipt, World, ask_related, replaced_by, replacing
@@ -197,7 +197,7 @@ class Intake:
             spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(known))
             at = {item.at.astimezone(UTC) for item in batch}
             query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.judged_at.in_(at))
-            there = {item.key for item in on_receipts(self._connection, self._connection.execute(query).all())}
+            there = {item.key for item in verdict_rows(self._connection, self._connection.execute(query).all())}
         new = list({item.key: item for item in batch if item.key not in there}.values())
         own = [{"kind": item.kind, "metric": item.metric, "judged_at": item.at} for item in new]
         self._write_verdicts(verdicts, subjects, new, own, numbers)
@@ -215,7 +215,7 @@ class Intake:
                 coming[item.about or ""].append(item)
         query = select(claim_verdicts).where(claim_verdicts.c.claim.in_(list(coming))).order_by(claim_verdicts.c.seq)
         here: dict[str, list[VerdictRow]] = defaultdict(list)
-        for item in on_claims(self._connection, self._connection.execute(query).all()):
+        for item in verdict_rows(self._connection, self._connection.execute(query).all(), of_claims=True):
             here[item.about or ""].append(item)
         new = self._to_add("claim_verdicts", here, coming, lambda one: one.key, lambda one: one.key)
         own = [{"claim": item.about, "at": item.at} for item in new]

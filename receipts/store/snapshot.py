@@ -83,21 +83,14 @@ class VerdictRow(NamedTuple):
         return (*self[1:7], self.at.astimezone(UTC), document, self.subjects)
 
 
-def on_receipts(connection: Connection, rows: Sequence[Any]) -> Iterator[VerdictRow]:
-    """Rows of `verdicts`, at most a few hundred."""
-    sides = sides_of(connection, [row.seq for row in rows])
+def verdict_rows(connection: Connection, rows: Sequence[Any], *, of_claims: bool = False) -> Iterator[VerdictRow]:
+    """Rows of `verdicts`, or of `claim_verdicts`, at most a few hundred."""
+    sides = (sides_of_claims if of_claims else sides_of)(connection, [row.seq for row in rows])
     for row in rows:
-        document = unpack(row.codec, row.body, f"verdict {row.seq}")
-        given = (row.kind, row.status, row.metric, None, row.rules, row.judge, row.judged_at)
-        yield VerdictRow(row.seq, *given, document, tuple(sides[row.seq]))
-
-
-def on_claims(connection: Connection, rows: Sequence[Any]) -> Iterator[VerdictRow]:
-    """Rows of `claim_verdicts`, at most a few hundred."""
-    sides = sides_of_claims(connection, [row.seq for row in rows])
-    for row in rows:
-        document = unpack(row.codec, row.body, f"verdict {row.seq} on claim {row.claim}")
-        given = ("claim", row.status, None, row.claim, row.rules, row.judge, row.at)
+        claim = row.claim if of_claims else None
+        kind, metric, at = ("claim", None, row.at) if of_claims else (row.kind, row.metric, row.judged_at)
+        document = unpack(row.codec, row.body, f"verdict {row.seq}{f' on claim {claim}' if of_claims else ''}")
+        given = (kind, row.status, metric, claim, row.rules, row.judge, at)
         yield VerdictRow(row.seq, *given, document, tuple(sides[row.seq]))
 
 
@@ -139,18 +132,18 @@ class Snapshot:
         spoken = select(subjects.c.verdict).where(subjects.c.receipt.in_(numbers))
         query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.kind == "receipt")
         rows = self._connection.execute(query.order_by(verdicts.c.seq)).all()
-        yield from on_receipts(self._connection, rows)
+        yield from verdict_rows(self._connection, rows)
 
     def comparisons(self) -> Iterator[VerdictRow]:
         """Every verdict on several receipts, oldest first."""
         query = select(verdicts).where(verdicts.c.kind != "receipt").order_by(verdicts.c.seq)
         for rows in self._stream(query).partitions():
-            yield from on_receipts(self._connection, rows)
+            yield from verdict_rows(self._connection, rows)
 
     def claim_verdicts(self) -> Iterator[VerdictRow]:
         """Every verdict on a claim, oldest first."""
         for rows in self._stream(select(claim_verdicts).order_by(claim_verdicts.c.seq)).partitions():
-            yield from on_claims(self._connection, rows)
+            yield from verdict_rows(self._connection, rows, of_claims=True)
 
     def rows(self, name: str) -> Iterator[dict[str, Any]]:
         """Every row of one of the plain tables, in its key's order, columns by name."""

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, Select, func, insert, select
+from sqlalchemy import Connection, Select, Table, func, insert, select
 
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.verdict import VERDICT_VERSION, ClaimVerdict, Comparison, ReceiptVerdict, verdict_to_json
@@ -94,30 +94,36 @@ def packed_verdict(verdict: Verdict | ClaimVerdict) -> bytes:
         return pack(json.dumps(verdict_to_json(verdict), default=_plain, separators=(",", ":")).encode())
 
 
+def _common(verdict: Verdict | ClaimVerdict) -> dict[str, Any]:
+    """What the rows of all verdicts have."""
+    names = ("status", "rules", "judge")
+    return {**{name: getattr(verdict, name) for name in names}, "codec": CODEC, "body": packed_verdict(verdict)}
+
+
 def verdict_row(verdict: Verdict, at: datetime) -> dict[str, Any]:
     """The row of a verdict, but for its number."""
-    return {
-        "kind": "comparison" if isinstance(verdict, Comparison) else "receipt",
-        "status": verdict.status,
-        "metric": verdict.metric if isinstance(verdict, Comparison) else None,
-        "rules": verdict.rules,
-        "judge": verdict.judge,
-        "judged_at": at,
-        "codec": CODEC,
-        "body": packed_verdict(verdict),
-    }
+    kind, metric = ("comparison", verdict.metric) if isinstance(verdict, Comparison) else ("receipt", None)
+    return {"kind": kind, "metric": metric, "judged_at": at, **_common(verdict)}
 
 
 def add_verdict(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
     """Write a verdict on the receipts of these sides and numbers; gives the verdict's number."""
-    key = connection.execute(insert(verdicts).values(**verdict_row(verdict, at))).inserted_primary_key
+    return _insert(connection, verdicts, subjects, verdict_row(verdict, at), of)
+
+
+def _insert(
+    connection: Connection, table: Table, sides: Table, row: Mapping[str, Any], of: Sequence[tuple[str, Any]]
+) -> int:
+    """Write a verdict and what it is on, in this order; gives its number."""
+    key = connection.execute(insert(table).values(**row)).inserted_primary_key
     assert key is not None
     seq: int = key[0]
     rows = [
-        {"verdict": seq, "position": position, "side": side, "receipt": number}
-        for position, (side, number) in enumerate(of)
+        {"verdict": seq, "position": position, "side": side, "receipt": receipt}
+        for position, (side, receipt) in enumerate(of)
     ]
-    connection.execute(insert(subjects), rows)
+    if rows:
+        connection.execute(insert(sides), rows)
     return seq
 
 
@@ -273,30 +279,13 @@ def superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[
 
 def record_claim(connection: Connection, by: By, verdicts: Sequence[ClaimVerdict]) -> list[int]:
     """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
-    return [_record(connection, item, by.at) for item in verdicts]
-
-
-def _record(connection: Connection, verdict: ClaimVerdict, at: datetime) -> int:
-    values = {
-        "claim": verdict.claim,
-        "status": verdict.status,
-        "rules": verdict.rules,
-        "judge": verdict.judge,
-        "at": at,
-        "codec": CODEC,
-        "body": packed_verdict(verdict),
-    }
-    key = connection.execute(insert(claim_verdicts).values(**values)).inserted_primary_key
-    assert key is not None
-    seq: int = key[0]
-    sides = [*(("baseline", item) for item in verdict.baseline), *(("candidate", item) for item in verdict.candidate)]
-    rows = [
-        {"verdict": seq, "position": index, "side": side, "receipt": receipt}
-        for index, (side, receipt) in enumerate(sides)
+    return [
+        _insert(
+            *(connection, claim_verdicts, claim_subjects, {"claim": item.claim, "at": by.at, **_common(item)}),
+            [(side, receipt) for side in ("baseline", "candidate") for receipt in getattr(item, side)],
+        )
+        for item in verdicts
     ]
-    if rows:
-        connection.execute(insert(claim_subjects), rows)
-    return seq
 
 
 def verdicts_on(connection: Connection, claim: str) -> list[StoredClaimVerdict]:

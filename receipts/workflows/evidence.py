@@ -233,12 +233,6 @@ class Verified(NamedTuple):
         return {**self._asdict(), "checks": [item._asdict() for item in self.checks]}
 
 
-def exit_code(done: Iterable[Verified]) -> int:
-    """The exit code of several: 1 where one has it, else the highest."""
-    codes = {item.exit_code for item in done}
-    return 1 if 1 in codes else max(codes, default=0)
-
-
 def verify(parsed: Parsed, lane: Lane, files: Mapping[str, Path], kept: KeptFiles | None = None) -> Verified:
     """Check one receipt against ``files``, by digest, and what a store keeps. Raises StoreError for a damaged file."""
     checks = [_bytes(parsed)]

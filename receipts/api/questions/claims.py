@@ -44,14 +44,15 @@ def claims(session: Session, *, status: Status = None, superseded: Superseded = 
       receipts claim list --everything --json
     """
     from receipts.api.answer import Answer
-    from receipts.api.lists import claims_as_data, judged_claims
+    from receipts.api.lists import judged_claims
+    from receipts.judging.verdict import verdict_to_json
     from receipts.publish.page import table_of
 
     rows = judged_claims(session.store, session.rulebook, status=status, superseded=superseded)
     cells = (
         (claim.id, claim.kind, "superseded" if gone else verdict.status, claim.text) for claim, verdict, gone in rows
     )
-    data = claims_as_data(rows)
+    data = [{**verdict_to_json(verdict), "superseded": end} for _, verdict, end in rows]
     return Answer(data, table_of("", "claim | kind | status | says", cells, empty=NO_CLAIMS), rows=data)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -12,8 +12,6 @@ from receipts.metrics.chips import account
 from receipts.questions.week.reader import Item, ReportReader
 from receipts.questions.week.ref import Cut, Ref
 from receipts.receipt import VERSION, Document, parse_again
-
-SKEWED: Final = 0.05  # of the median chip: from there on the user's own notes look into it
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +44,6 @@ class Headroom:
     def is_tight(self) -> bool:
         """Whether less is left than the lane wants."""
         return self.left is not None and self.left < self.wanted
-
-    @property
-    def is_skewed(self) -> bool:
-        """Whether its chips lie apart."""
-        return self.skew is not None and self.skew >= SKEWED
 
 
 class Left(NamedTuple):

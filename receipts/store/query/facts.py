@@ -110,7 +110,6 @@ def related_questions(item: Parsed, settings: LaunchSettings) -> Iterator[tuple[
         yield "failures", failures
 
 
-FAILED: Final = ("oom", "crash", "hang", "nan")
 SettingsOf = Callable[[Parsed], LaunchSettings]
 Once = Callable[[object, Callable[[], Any]], Any]  # what `Database.once` is
 # A few launches make a ceiling; how many more had its shape changes nothing, and counting them takes time.

@@ -127,6 +127,6 @@ def test_claims_of_a_file_are_judged_alike(shell: Shell, server: Server, client:
         printed = shell("--store", server.opened.url, "claim", "check", str(file), "--json")
         headers = {"Content-Type": "application/toml"}
         with receipts.open(server.opened.url) as store:
-            judged = store.judge_claims(text.encode())
+            judged = store.claim_check(text.encode()).to_dict()
         assert client.post("/v1/claims/check", content=text.encode(), headers=headers).text == printed.out
         assert json_text(judged) + "\n" == printed.out
