@@ -17,8 +17,8 @@ The kernel is a tower of rooms. A room imports the rooms below its line, and no 
 
 Around it are rings, which the kernel finds and does not import. Each of their folders can be deleted:
 
-    plugins              a folder a capability: serve, trust, exchange, study, track, reach, lint, run, aot; import all
-    readers              a folder a producer of logs and profiles; import `ingest` and what is below
+    plugins              a folder for each capability: serve, trust, exchange, study, why, …; import any room
+    readers              a folder for each producer of logs and profiles; import `ingest` and what is below
     emit                 the recorder, which runs inside training jobs on the standard library alone
 
 From Python, `receipts.load`, `check`, `compare` and `open` ask what the commands ask (docs/notebook.md); nothing is

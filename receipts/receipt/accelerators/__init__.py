@@ -38,7 +38,6 @@ MI300X = Accelerator(
     sparse_peak_flops_per_second=with_sparsity(_CDNA3, "tf32", "bf16", "fp16", "fp8", "int8"),
     hbm_bytes=192 * GIB,
     memory_limits=(limit_gib(191.6, 192.0, "torch"),),
-    bandwidth_bytes_per_second=5.3e12,
     fabric="Infinity Fabric, 896 GB/s a GPU",
     joined=8,
 )
@@ -50,7 +49,6 @@ MI325X = replace(
     source="AMD Instinct MI325X data sheet; limits: torch on ROCm (255.69, 255.98 GiB)",
     hbm_bytes=256 * GIB,
     memory_limits=(limit_gib(255.6, 256.0, "torch"),),
-    bandwidth_bytes_per_second=6e12,
 )
 
 MI355X = replace(
@@ -62,7 +60,6 @@ MI355X = replace(
     sparse_peak_flops_per_second=with_sparsity(_CDNA4, "bf16", "fp16", "fp8", "int8"),
     hbm_bytes=288 * GIB,
     memory_limits=(limit_gib(287.6, 288.0, "torch"),),
-    bandwidth_bytes_per_second=8e12,
     fabric="Infinity Fabric, 1075 GB/s a GPU",
 )
 
@@ -80,7 +77,6 @@ TPU_V4 = Accelerator(
     dense_peak_flops_per_second={"bf16": 275e12, "int8": 275e12},
     hbm_bytes=32 * GIB,
     memory_limits=(limit_gib(30.7, 31.3, "libtpu"),),
-    bandwidth_bytes_per_second=1200e9,
     fabric="ICI, 3D torus, 600 GB/s a chip both ways",
 )
 
@@ -92,7 +88,6 @@ TPU_V5E = Accelerator(
     dense_peak_flops_per_second={"bf16": 197e12, "int8": 393e12},
     hbm_bytes=16 * GIB,
     memory_limits=(limit_gib(15.7, 15.8, "libtpu"),),
-    bandwidth_bytes_per_second=819e9,
     fabric="ICI, 2D torus, 400 GB/s a chip both ways",
 )
 
@@ -107,7 +102,6 @@ TPU_V5P = Accelerator(
     dense_peak_flops_per_second={"bf16": 459e12, "fp8": 459e12, "int8": 918e12},
     hbm_bytes=96 * GIB,
     memory_limits=(limit_gib(95.0, 95.8, "libtpu"),),
-    bandwidth_bytes_per_second=2765e9,
     fabric="ICI, 3D torus, 1200 GB/s a chip both ways",
 )
 
@@ -122,7 +116,6 @@ TPU_V6E = Accelerator(
     dense_peak_flops_per_second={"bf16": 918e12, "fp8": 918e12, "int8": 1836e12},
     hbm_bytes=32 * GIB,
     memory_limits=(limit_gib(31.24, 31.51, "libtpu"),),
-    bandwidth_bytes_per_second=1638e9,
     fabric="ICI, 2D torus, 800 GB/s a chip both ways",
 )
 
@@ -137,7 +130,6 @@ TPU_V7 = Accelerator(
         limit_gib(94.7, 95.8, "libtpu, of one of a chip's two devices"),
         limit_gib(189.4, 191.6, "libtpu, of both devices of a chip"),
     ),
-    bandwidth_bytes_per_second=7380e9,
     fabric="ICI, 3D torus, 1200 GB/s a chip both ways",
     devices_per_chip=2,
 )
@@ -152,7 +144,6 @@ GAUDI2 = Accelerator(
     source="Intel Gaudi 3 white paper, its comparison with Gaudi 2: bf16 432, FP8 865 TFLOP/s; hl-smi (98304 MiB)",
     dense_peak_flops_per_second={"bf16": 432e12, "fp8": 865e12},
     hbm_bytes=96 * GIB,
-    bandwidth_bytes_per_second=2.46e12,
     fabric="24 x 100 Gbit/s RoCE",
 )
 
@@ -163,7 +154,6 @@ GAUDI3 = replace(
     source="Intel Gaudi 3 white paper: bf16 and FP8 1835 TFLOP/s, 128 GB at 3.7 TB/s; hl-smi (131072 MiB)",
     dense_peak_flops_per_second={"bf16": 1835e12, "fp8": 1835e12},
     hbm_bytes=128 * GIB,
-    bandwidth_bytes_per_second=3.7e12,
     fabric="24 x 200 Gbit/s RoCE",
 )
 
@@ -175,7 +165,6 @@ M4_MAX = Accelerator(
     names=("m4 max",),
     vendor="Apple",
     source="Apple, M4 Max announcement, October 2024: up to 40 GPU cores, up to 128 GB at 546 GB/s",
-    bandwidth_bytes_per_second=546e9,
     fabric="none",
     no_peak="Apple publishes no FLOP/s for its GPUs; the figures in circulation are other people's estimates",
 )

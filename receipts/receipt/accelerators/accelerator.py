@@ -66,7 +66,6 @@ class Accelerator:
     best_matmul_fraction: Mapping[str, float] = field(default_factory=lambda: _NOTHING)
     hbm_bytes: int | None = None
     memory_limits: tuple[MemoryLimit, ...] = ()
-    bandwidth_bytes_per_second: float | None = None
     fabric: str = ""
     joined: int | None = None
     fp8_any_layout: bool = False

@@ -47,7 +47,6 @@ B200 = Accelerator(
     sparse_peak_flops_per_second=with_sparsity(_B200_DENSE, *_BLACKWELL_SPARSE),
     hbm_bytes=180 * GIB,
     memory_limits=pool_limits(178.2, 179.2),
-    bandwidth_bytes_per_second=8e12,
     fabric="NVLink 5, 1800 GB/s a GPU",
     joined=8,
     fp8_any_layout=True,
@@ -128,7 +127,6 @@ H200_SXM = Accelerator(
     best_matmul_fraction={"bf16": 0.80},
     hbm_bytes=141 * GIB,
     memory_limits=pool_limits(139.7, 140.5),
-    bandwidth_bytes_per_second=4.8e12,
     fabric="NVLink 4, 900 GB/s a GPU",
     joined=8,
 )
@@ -148,7 +146,6 @@ H100_SXM = Accelerator(
     sparse_peak_flops_per_second=_HOPPER_SPARSE,
     hbm_bytes=80 * GIB,
     memory_limits=pool_limits(79.0, 79.7),
-    bandwidth_bytes_per_second=3.35e12,
     fabric="NVLink 4, 900 GB/s a GPU",
     joined=8,
 )
@@ -164,7 +161,6 @@ GB10 = Accelerator(
     dense_peak_flops_per_second={"fp32": 31e12},
     sparse_peak_flops_per_second={"fp4": 1000e12},
     hbm_bytes=128 * GIB,
-    bandwidth_bytes_per_second=273e9,
     fabric="2 x ConnectX-7, 200 Gbit/s each",
     joined=1,
     fp8_any_layout=True,
@@ -184,7 +180,6 @@ H100_PCIE = replace(
     source="H100 datasheet, PCIe column (bf16 1513 TFLOP/s with sparsity); torchtitan get_peak_flops (756)",
     dense_peak_flops_per_second=_PCIE,
     sparse_peak_flops_per_second=with_sparsity(_PCIE, *_PCIE_SPARSE),
-    bandwidth_bytes_per_second=2e12,
     fabric="NVLink bridge of two cards, 600 GB/s",
     joined=2,
 )
@@ -201,7 +196,6 @@ H100_NVL = replace(
     sparse_peak_flops_per_second=with_sparsity(_NVL, *_PCIE_SPARSE),
     hbm_bytes=94 * GIB,
     memory_limits=pool_limits(92.9, 93.6),
-    bandwidth_bytes_per_second=3.9e12,
 )
 
 H200_NVL = replace(
@@ -211,7 +205,6 @@ H200_NVL = replace(
     source="H200 datasheet, NVL column (bf16 1671 TFLOP/s with sparsity); memory as the SXM module's",
     hbm_bytes=H200_SXM.hbm_bytes,
     memory_limits=H200_SXM.memory_limits,
-    bandwidth_bytes_per_second=4.8e12,
     fabric="NVLink bridge of four cards, 900 GB/s",
     joined=4,
 )
@@ -236,7 +229,6 @@ H20 = replace(
     sparse_peak_flops_per_second={},
     hbm_bytes=96 * GIB,
     memory_limits=pool_limits(95.1, 95.6),
-    bandwidth_bytes_per_second=4e12,
 )  # fmt: skip
 
 GH200 = replace(
@@ -247,7 +239,6 @@ GH200 = replace(
     source="NVIDIA GH200 datasheet: the H100's peaks; HBM of 96 or 144 GB, which its name does not state",
     hbm_bytes=None,
     memory_limits=(),
-    bandwidth_bytes_per_second=None,
     joined=None,
 )
 
@@ -272,7 +263,6 @@ A100_80GB = replace(
     source="A100 datasheet, 80 GB columns; limits: torch (79.14 to 79.35 GiB) and nvidia-smi (81920 MiB)",
     hbm_bytes=80 * GIB,
     memory_limits=pool_limits(79.1, 80.0),
-    bandwidth_bytes_per_second=1935e9,
 )
 
 A100_40GB = replace(
@@ -282,7 +272,6 @@ A100_40GB = replace(
     source="A100 datasheet, 40 GB columns; limits: torch (39.38 to 39.59 GiB) and nvidia-smi (40960 MiB)",
     hbm_bytes=40 * GIB,
     memory_limits=pool_limits(39.3, 40.0),
-    bandwidth_bytes_per_second=1555e9,
 )
 
 NVIDIA = (
