@@ -9,7 +9,7 @@ import pytest
 from receipts.ingest.evidence import read
 
 FORMS = [
-    "Epoch 0:  11%|#         | {}/18 [00:11<01:33,  5.82s/it, loss=10.2, v_num=7]\n",
+    "Epoch 0:  11%|#         | {}/18 [00:11<01:33, 58.2s/it, loss=10.2, v_num=7]\n",
     "{}/1875 [=>............................] - ETA: 9s - loss: 0.52 - accuracy: 0.84\n",
     "Epoch: 1/1, Iteration: {}/160, Training Loss: nan\n",
     "[step {}] 2:31<6:50 train/loss/total=1163 train/perf/step_time_s=0.342\n",

@@ -203,6 +203,12 @@ FORMS: Final = (
     ("torchtune", "Step 7 | loss:2.5 lr:2e-05 gpu_resources:13708965376", {"loss": 2.5}),
     ("litgpt", "iter 28 | step 7: loss 2.5000, iter time: 263.85 ms (optimizer.step)", {"loss": 2.5}),
     ("slime-perf", "perf 7: {'perf/rollout_time': 24.5, 'perf/total_train_time': 55.5}", {"step_seconds": 55.5}),
+    ("pytorch-loop", "step 7 | loss 2.5000 | step time 500.0 ms", {"loss": 2.5, "step_seconds": 0.5}),
+    (
+        "pytorch-loop",
+        "[2026-01-02 10:00:00] Step 7: loss=2.5 (step time: 1.25s), tokens/sec/gpu: 12,345",
+        {"loss": 2.5, "step_seconds": 1.25, "tokens_per_second_per_chip": 12345.0},
+    ),
     ("verl", "(main_task pid=9) step:7 - actor/lr:0.5 - timing_s/step:55.5", {"step_seconds": 55.5}),
 )
 # Lines of the same programs that are no steps of a training.
