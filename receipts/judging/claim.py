@@ -407,13 +407,9 @@ def claim_to_json(claim: Claim) -> str:
     return json.dumps(claim.model_dump(mode="json", exclude_none=True, exclude_defaults=True), ensure_ascii=False)
 
 
-def _problems_of(error: ValidationError, tree: Any) -> list[Problem]:
-    return list(_split(described_problems(error, tree)))
-
-
-def _split(problems: list[Problem]) -> Iterator[Problem]:
+def _problems_of(error: ValidationError, tree: Any) -> Iterator[Problem]:
     """Problems of a claim as a whole name the key first: one problem a key, without the advice for receipts."""
-    for problem in problems:
+    for problem in described_problems(error, tree):
         if problem.what.startswith("value error, "):
             for part in problem.what.removeprefix("value error, ").split("\n"):
                 key, separator, reason = part.partition(": ")

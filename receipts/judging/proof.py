@@ -42,9 +42,10 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
     facts, own = case.facts, case.launch.parsed
     others = (*facts.witnesses, *facts.witnessed) if facts is not None else ()
     less = Reducer()
+    contributing = {*case.borrowed.by.values(), *(item.witness for item in case.borrowed.contradictions)}
     tells = [
         own,
-        *(item for item in others if own.receipt.run.witness_for or item.id in _contributing_witnesses(case)),
+        *(item for item in others if own.receipt.run.witness_for or item.id in contributing),
     ]
 
     def stands(leaves: Collection[ProofLeaf]) -> bool:
@@ -61,11 +62,6 @@ def _of_receipt(case: Case, rule: Rule, finding: Finding) -> tuple[ProofLeaf, ..
         )
 
     return minimal(stated_by(tells), stands)
-
-
-def _contributing_witnesses(case: Case) -> set[str]:
-    """Ids of the witnesses that have a part in what is said of a launch."""
-    return {*case.borrowed.by.values(), *(item.witness for item in case.borrowed.contradictions)}
 
 
 def stated_by(receipts: Iterable[Parsed]) -> list[ProofLeaf]:
@@ -174,20 +170,12 @@ def _part(value: Any, path: str, paths: Collection[str], inside: Collection[str]
     if isinstance(value, Section):
         return _section(value, f"{path}.", paths, inside)
     if isinstance(value, Mapping) and path not in _WHOLE:
-        return dict(_entries(value, path, paths, inside)) or None
+        entries = {key: _part(entry, f"{path}.{key}", paths, inside) for key, entry in value.items()}
+        return {key: entry for key, entry in entries.items() if entry is not None} or None
     if isinstance(value, tuple):
         rows = (_part(row, f"{path}[{number}]", paths, inside) for number, row in enumerate(value))
         return tuple(row for row in rows if row is not None) or None
     return None
-
-
-def _entries(
-    entries: Mapping[str, Any], path: str, paths: Collection[str], inside: Collection[str]
-) -> Iterator[tuple[str, Any]]:
-    for key, value in entries.items():
-        left = _part(value, f"{path}.{key}", paths, inside)
-        if left is not None:
-            yield key, left
 
 
 Retry = Callable[[Sequence[Parsed], Sequence[Parsed], Rulebook, Facts | None], Comparison]

@@ -321,10 +321,6 @@ class Rule:
         return tuple(unstated)
 
 
-def _always(_case: Any) -> bool:
-    return True
-
-
 def runs_model(case: Case) -> bool:
     """Whether a launch runs a model's steps: a microbenchmark of a kernel or a block has no layout and no batch."""
     return bool(case.receipt.run.kind != "microbench")
@@ -339,7 +335,7 @@ def rule(
     question: Question = COMPARABLE,
     taints: tuple[Taint, ...] = (),
     needs: Needs = (),
-    applies: Callable[[Any], bool] = _always,
+    applies: Callable[[Any], bool] = lambda _case: True,
     facts: bool = False,
     of_configuration: bool = False,
     about: Topic | None = None,

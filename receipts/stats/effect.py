@@ -86,6 +86,7 @@ def shown_exact(groups: Iterable[Sequence[float]]) -> bool | None:
 
 
 OWN = "from the launches of the two sides"
+Turns = tuple[list[float], list[float]]  # start times of both sides' launches
 
 
 def compare(
@@ -131,7 +132,7 @@ def compare(
         return test.without_interval("single", f"side {'B' if a else 'A'} has no launch with a steady segment")
     if not all(0.0 < value < math.inf for value in (*a, *b)):
         return test.without_interval("single", "a launch's value is not a positive number, so there is no ratio")
-    timed = _timed(a, b, times_a, times_b)
+    timed = times_a is not None and times_b is not None and (len(times_a), len(times_b)) == (len(a), len(b))
     logs = [math.log(value) for value in a], [math.log(value) for value in b]
     of_a, of_b = sessions or ([0] * len(a), [0] * len(b))
     if len({*of_a, *of_b}) > 1:
@@ -144,15 +145,15 @@ def compare(
         sides = [[item for item in launches if item.side == side] for side in (0, 1)]
         test, logs = test.of(launches), ([item.log for item in sides[0]], [item.log for item in sides[1]])
         times_a, times_b = ([item.time for item in side] for side in sides)
-    turns: _Turns | None = None
+    turns: Turns | None = None
     if pairs is not None:
         pairs, test = tuple(pairs), replace(test, order="interleaved")
     elif timed:
         test = replace(test, order=order_kind(times_a or (), times_b or ()))
         if test.order != "unknown":
-            turns = _Turns(tuple(time or 0.0 for time in times_a or ()), tuple(time or 0.0 for time in times_b or ()))
+            turns = [time or 0.0 for time in times_a or ()], [time or 0.0 for time in times_b or ()]
         if test.order == "interleaved" and turns is not None:
-            pairs = interleaved_pairs(turns.a, turns.b)
+            pairs = interleaved_pairs(*turns)
     return _judge(test, *logs, pairs, turns, day)
 
 
@@ -179,31 +180,12 @@ def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect
     return replace(exact_effect, low=ratio, high=ratio, low90=ratio, high90=ratio)
 
 
-def _timed(
-    a: Sequence[float],
-    b: Sequence[float],
-    times_a: Sequence[float | None] | None,
-    times_b: Sequence[float | None] | None,
-) -> bool:
-    if times_a is None or times_b is None:
-        return False
-    return len(times_a) == len(a) and len(times_b) == len(b)
-
-
-@dataclass(frozen=True, slots=True)
-class _Turns:
-    """Start times of launches that took turns."""
-
-    a: tuple[float, ...]
-    b: tuple[float, ...]
-
-
 def _judge(
     test: EquivalenceTest,
     a: Sequence[float],
     b: Sequence[float],
     pairs: Pairs | None,
-    turns: _Turns | None,
+    turns: Turns | None,
     day: Sigma | None,
 ) -> Effect:
     """Choose the design in one session, estimate, and give the verdict; `a` and `b` are logs."""
@@ -214,8 +196,8 @@ def _judge(
     design: Design
     if min(len(a), len(b)) >= TRIMMED_FROM and (robust := _beside_outliers(test, a, b, pairs, turns)) is not None:
         return robust
-    if turns is not None and in_one_go(turns.a, turns.b):
-        design, estimate = "turns", beside_drift(a, b, turns.a, turns.b)
+    if turns is not None and in_one_go(*turns):
+        design, estimate = "turns", beside_drift(a, b, *turns)
         why = f"{len(a)} and {len(b)} launches in turns, t-test on the logs with linear drift removed"
     elif pairs is not None and len(pairs) >= MIN_LAUNCHES:
         design, estimate = "paired", paired([b[j] - a[i] for i, j in pairs])
@@ -227,16 +209,16 @@ def _judge(
 
 
 def _beside_outliers(
-    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: _Turns | None
+    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], pairs: Pairs | None, turns: Turns | None
 ) -> Effect | None:
     """The verdict with trimmed means, where some launches lie far from the others; None if there is none.
 
     One launch in ten that is 3 to 5 % slow hid an effect of 2 % in three of five sessions, however many the launches.
     """
     differences = [b[j] - a[i] for i, j in pairs] if pairs is not None else []
-    steady = turns is not None and in_one_go(turns.a, turns.b)
+    steady = turns is not None and in_one_go(*turns)
     if turns is not None and steady:
-        a, b = without_slope(a, b, turns.a, turns.b)
+        a, b = without_slope(a, b, *turns)
     in_pairs = not steady and len(differences) >= TRIMMED_FROM
     count = outliers(differences) if in_pairs else outliers(a, b)
     if not count:
@@ -264,7 +246,7 @@ def _by_own_spread(
 
 
 def _one_after_the_other(
-    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], turns: _Turns, day: Sigma | None
+    test: EquivalenceTest, a: Sequence[float], b: Sequence[float], turns: Turns, day: Sigma | None
 ) -> Effect:
     """All of one side, then all of the other: the drift that would make the effect is taken out, and not trusted.
 
@@ -273,7 +255,7 @@ def _one_after_the_other(
     more than equality allows, the order decides nothing.
     """
     plain = welch(a, b)
-    drifting = beside_drift(a, b, turns.a, turns.b)
+    drifting = beside_drift(a, b, *turns)
     moved = abs(plain.log_ratio - drifting.log_ratio)
     why = f"{len(a)} and {len(b)} launches{test.one_after_the_other}; with the drift that they show in the interval"
     if day is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import groupby, pairwise
 from operator import mul
 from typing import Literal, NamedTuple, TypeVar
@@ -151,15 +152,16 @@ def steady_segment(
     total = len(durations)
     flagged = frozenset(i for i in excluded if 0 <= i < total)
     values = [value for i, value in enumerate(durations) if i not in flagged]
-    whole = _Whole(total, tuple(sorted(flagged)))
+    left_out = tuple(sorted(flagged))
+    whole = partial(Segment, 0, total, left_out)
     if min(values, default=1.0) <= 0.0 or not math.isfinite(sum(values)):
         for i, value in enumerate(durations):
             if i not in flagged and not 0.0 < value < math.inf:
                 record = f"step {i} is recorded as {value!r} seconds: correct the record"
-                return whole.segment("unsteady", record)
+                return whole("unsteady", record)
     minimum = max(minimum, MINIMUM_STEPS)
     if len(values) < minimum:
-        return whole.segment("too_few", _too_few(len(values), minimum, len(flagged)))
+        return whole("too_few", _too_few(len(values), minimum, len(flagged)))
 
     stalls = regular_stalls(values)
     level = [value for value, stalled in zip(values, stalls, strict=True) if not stalled] if stalls else values
@@ -169,30 +171,20 @@ def steady_segment(
         if 2 * dropped < len(level) and abs(median(level[dropped:]) / median(level) - 1.0) <= TOLERANCE:
             dropped = 0
         else:
-            return whole.segment("unsteady", "the stated window begins within the warm-up: start it later, run longer")
+            return whole("unsteady", "the stated window begins within the warm-up: start it later, run longer")
     if 2 * dropped >= len(level):
-        return whole.segment("unsteady", f"no end of the warm-up in the first half of {len(values)} steps: run longer")
+        return whole("unsteady", f"no end of the warm-up in the first half of {len(values)} steps: run longer")
     drift = _drift(capped[dropped:])
     if stalls:
         dropped = [at for at, stalled in enumerate(stalls) if not stalled][dropped] if dropped else 0
         drift = drift or _drift_of_blocks(values[dropped:], stalls[dropped:])
     kept = len(values) - dropped
     if kept < minimum:
-        return whole.segment("too_few", _too_few(kept, minimum, len(flagged), dropped))
+        return whole("too_few", _too_few(kept, minimum, len(flagged), dropped))
     if drift is not None:
-        return whole.segment("unsteady", drift)._replace(moves=True)
+        return whole("unsteady", drift)._replace(moves=True)
     start = [i for i in range(total) if i not in flagged][dropped] if dropped else 0
-    return Segment(start, total, tuple(i for i in whole.flagged if i >= start), "steady")
-
-
-class _Whole(NamedTuple):
-    """Every step that was not flagged: the segment where none is steady."""
-
-    total: int
-    flagged: tuple[int, ...]
-
-    def segment(self, status: Status, reason: str) -> Segment:
-        return Segment(0, self.total, self.flagged, status, reason)
+    return Segment(start, total, tuple(i for i in left_out if i >= start), "steady")
 
 
 def _too_few(steps: int, minimum: int, flagged: int, warm_up: int = 0) -> str:
