@@ -68,8 +68,8 @@ class Held:
     ) -> None:
         self.context = same_context(a, b)
         self.varied = varied
-        self._sides = a, b
-        self._values = left, right
+        self.sides = a, b
+        self.values = left, right
         self._apart = apart
 
     def __repr__(self) -> str:
@@ -94,24 +94,24 @@ class Held:
             return False
         # What evidence shows on one side alone is the machine's answer, and no setting.
         witnessed = path.replace("path.", "path.witnessed.", 1)
-        return self._one_machine or witnessed == path or not any(witnessed in side.stated for side in self._sides)
+        return self._one_machine or witnessed == path or not any(witnessed in side.stated for side in self.sides)
 
     @cached_property
     def _other_code(self) -> bool:
-        digests = [values.get("code.imported_digest") for values in self._values]
+        digests = [values.get("code.imported_digest") for values in self.values]
         return digests[0] is None or digests[0] != digests[1]
 
     @cached_property
     def _one_machine(self) -> bool:
-        a, b = self._sides
+        a, b = self.sides
         host = a.receipt.run.host
-        one_driver = self._values[0].get("platform.driver") == self._values[1].get("platform.driver")
+        one_driver = self.values[0].get("platform.driver") == self.values[1].get("platform.driver")
         return host is not None and host == b.receipt.run.host and one_driver and self._one_set_of_wheels
 
     @cached_property
     def _one_set_of_wheels(self) -> bool:
-        left, right = ({p: v for p, v in side.items() if p.startswith("wheels.")} for side in self._values)
-        return left == right and all(is_complete(side, "wheels") for side in self._sides)
+        left, right = ({p: v for p, v in side.items() if p.startswith("wheels.")} for side in self.values)
+        return left == right and all(is_complete(side, "wheels") for side in self.sides)
 
 
 Side = Literal["a", "b", "both"]
@@ -188,8 +188,7 @@ def difference(
     """
     left, right = values or (effective(a), effective(b))
     apart = inputs_apart(a, b, books)
-    tally = _tallied(a, b, left, right, not_applicable, Held(a, b, left, right, varied, apart))
-    return _difference_of(a, b, tally, apart)
+    return _difference_of(a, b, _tallied(not_applicable, Held(a, b, left, right, varied, apart)), apart)
 
 
 def difference_under(
@@ -239,16 +238,9 @@ def _difference_of(a: Parsed, b: Parsed, tally: _MemberTally, apart: InputsApart
     )
 
 
-def _tallied(
-    a: Parsed,
-    b: Parsed,
-    left: Mapping[str, Any],
-    right: Mapping[str, Any],
-    not_applicable: Collection[str],
-    held: Held,
-) -> _MemberTally:
-    """What follows from settings alone and from what holds them; ``left`` and ``right`` are the effective values."""
-    tally = _MemberTally()
+def _tallied(not_applicable: Collection[str], held: Held) -> _MemberTally:
+    """What follows from settings alone and from what holds them."""
+    (a, b), (left, right), tally = held.sides, held.values, _MemberTally()
     for path, axis in _paths(left, right):
         if axis == "code":
             continue

@@ -219,8 +219,6 @@ def combined(a: Lane, b: Lane) -> Lane:
     """The lane under which two lanes are compared: what both waive, all that either requires."""
     if a.name == b.name:
         return a
-    from dataclasses import replace
-
     # The larger δ of two lanes, of the metrics for which both set one.
     both = {name: (a.smallest_effect(name), b.smallest_effect(name)) for name in {**a.delta, **b.delta}}
     # The bookkeeping that two lanes both add.
@@ -349,7 +347,6 @@ def _with_prior(lane: Lane, path: Path) -> Lane:
         return lane
     if lane.sigma is not None:
         raise RuleError(f"lane {path.name}: it states sigma and sigma_from; state one of them")
-
     try:
         published = prior(lane.sigma_from)
     except NotFound as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from receipts.judging.facts import Facts
 from receipts.judging.grade import GRADES
 from receipts.judging.judge import VERSION, judge_pair
 from receipts.judging.proof import proved_pair
-from receipts.judging.rule import Case, PairCase
+from receipts.judging.rule import PairCase
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.side import (
     JudgedLaunches,
@@ -37,7 +37,6 @@ from receipts.judging.side import (
 )
 from receipts.judging.verdict import (
     Comparison,
-    Finding,
     LeftOut,
     Lost,
     PathAnswer,
@@ -194,16 +193,12 @@ def _pair(a: JudgedSide, b: JudgedSide, rulebook: Rulebook, request: Request) ->
         waived=request.waivers,
         group_a=group_a,
         group_b=group_b,
-        witnesses=_witnesses((*a.cases, *b.cases)),
+        witnesses=tuple(dict.fromkeys(name for case in (*a.cases, *b.cases) for name in case.borrowed.lenders)),
         lost=(*a.lost, *b.lost),
         pooled=request.pooled,
         left_out=request.left_out,
         grade=min((case.graded.grade for case in (*a.cases, *b.cases)), key=GRADES.index),
     )
-
-
-def _witnesses(cases: Iterable[Case]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for case in cases for name in case.borrowed.lenders))
 
 
 def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison:
@@ -213,7 +208,9 @@ def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison
     results = tuple(named_effect(item, every, rulebook.rules) for item in metric_results(pair, request.beside))
     headline = next((item for item in results if item.metric == pair.metric.name), None)
     effect = headline.effect.kind if headline is not None else "unproven"
-    comparable, path = comparable_answer(findings), _path(pair, findings)
+    comparable = comparable_answer(findings)
+    answers = {path_answer(some) for some in (pair.findings_a, pair.findings_b, findings)}
+    path: PathAnswer = next((word for word in ("left", "unwitnessed") if word in answers), "witnessed")
     clear = comparable == "yes" and path == "witnessed" and not effect_is_open(every, pair.metric, rulebook.rules)
     stated = headline is not None and is_stated(pair.metric, (headline.a, headline.b))
     standing = standing_of(every, stated=stated, clear=clear)
@@ -247,10 +244,3 @@ def _verdict(pair: PairCase, rulebook: Rulebook, request: Request) -> Comparison
         left_out=request.left_out,
         pooled=pair.pooled,
     )
-
-
-def _path(pair: PairCase, findings: Iterable[Finding]) -> PathAnswer:
-    answers = (path_answer(pair.findings_a), path_answer(pair.findings_b), path_answer(findings))
-    if "left" in answers:
-        return "left"
-    return "unwitnessed" if "unwitnessed" in answers else "witnessed"

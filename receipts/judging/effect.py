@@ -32,26 +32,23 @@ _NO_SPREAD: Final = (
 )
 
 
-def effect_of(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
-    """The effect of B against A on one metric, by launches; ``unproven`` where numbers are merely stated.
-
-    ``a`` and ``b`` are what the launches of the pair read of it: a rule asks what the answer is made of, too.
-    """
+def effect_of(pair: PairCase, metric: Metric) -> Effect:
+    """The effect of B against A on one metric, by launches; ``unproven`` if numbers are merely stated."""
     if metric.name not in pair.effects:
-        pair.effects[metric.name] = _effect(pair, metric, a, b)
+        pair.effects[metric.name] = _effect(pair, metric)
     return pair.effects[metric.name]
 
 
 def effect_of_pair(pair: PairCase) -> Effect:
     """The effect on the pair's own metric, as rules ask for it."""
-    a, b = ([launch.read(pair.metric) for launch in group] for group in (pair.group_a, pair.group_b))
-    return effect_of(pair, pair.metric, a, b)
+    return effect_of(pair, pair.metric)
 
 
-def _effect(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Sequence[MetricReading]) -> Effect:
+def _effect(pair: PairCase, metric: Metric) -> Effect:
     from receipts.stats import effect as effects
     from receipts.stats.equivalence import DEFAULT_DELTA
 
+    a, b = ([launch.read(metric) for launch in group] for group in (pair.group_a, pair.group_b))
     why = _unproven(pair, metric, a, b)
     values_a = [item.value for item in a if item.value is not None]
     values_b = [item.value for item in b if item.value is not None]
@@ -173,20 +170,14 @@ def parting(pair: PairCase) -> Parting | None:
     a, b = (_steps_of(group) for group in (pair.group_a, pair.group_b))
     if a is None or b is None:
         return None
-    typical = _ratio(pair, "step_seconds") or math.exp(b.typical - a.typical)
-    throughput = _ratio(pair, "tokens_per_second") or math.exp(b.tokens - a.tokens - (b.pace - a.pace))
+    steps, rates = (effect_of(pair, metrics.get(name)).ratio for name in ("step_seconds", "tokens_per_second"))
+    typical = steps or math.exp(b.typical - a.typical)
+    throughput = rates or math.exp(b.tokens - a.tokens - (b.pace - a.pace))
     apart = b.tokens - a.tokens - math.log(throughput) - math.log(typical)
     if abs(apart) <= math.log1p(delta_of_parting(pair)):
         return None
     group, letter = (pair.group_b, "B") if apart > 0.0 else (pair.group_a, "A")
     return Parting(typical, throughput, f"{_where(group[0])} of {letter}")
-
-
-def _ratio(pair: PairCase, name: str) -> float | None:
-    """B over A of a metric as the effect has it; None if the launches give no effect on it."""
-    metric = metrics.get(name)
-    a, b = ([launch.read(metric) for launch in group] for group in (pair.group_a, pair.group_b))
-    return effect_of(pair, metric, a, b).ratio
 
 
 def delta_of_parting(pair: PairCase) -> float:
@@ -285,15 +276,14 @@ def metric_results(pair: PairCase, beside: Sequence[str]) -> Iterable[MetricResu
     parted = parting(pair)
     for name in names:
         metric = metrics.get(name)
-        values_a = [launch.read(metric) for launch in pair.group_a]
-        values_b = [launch.read(metric) for launch in pair.group_b]
         reading_a, reading_b = _shown(pair.group_a, metric), _shown(pair.group_b, metric)
         if name != pair.metric.name and (reading_a.value is None or reading_b.value is None):
             continue
         ratio = reading_b.value / reading_a.value if reading_a.value and reading_b.value else None
-        effect = effect_of(pair, metric, values_a, values_b)
+        effect = effect_of(pair, metric)
         middles = (reading_a.value, reading_b.value)
         if effect.ratio is not None:
+            values_a, values_b = ([launch.read(metric) for launch in group] for group in (pair.group_a, pair.group_b))
             reading_a, reading_b = fitted(reading_a, reading_b, values_a, values_b, effect.ratio)
         if parted is not None and {metric.summary, pair.metric.summary} == {"step", "rate"}:
             effect = replace(effect, kind="unproven", why=str(parted))

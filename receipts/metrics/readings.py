@@ -231,8 +231,8 @@ def _memory(launch: Launch, metric: Metric) -> MetricReading:
     return NOTHING
 
 
-def _compile(launch: Launch, _metric: Metric) -> MetricReading:
-    value = _stated(launch, "compile.compile_seconds")
+def _leaf(launch: Launch, metric: Metric) -> MetricReading:
+    value = _stated(launch, _LEAVES.get(metric.name) or _LEAVES[metric.summary])
     return MetricReading(value, 1, "stated") if value is not None else NOTHING
 
 
@@ -296,11 +296,6 @@ def _cost(launch: Launch, _metric: Metric) -> MetricReading:
     return MetricReading(by_hour / 3600 / total, 1, "steps" if source == "steps" else "derived", text)
 
 
-def _loss(launch: Launch, metric: Metric) -> MetricReading:
-    value = _stated(launch, _LEAVES[metric.name])
-    return MetricReading(value, 1, "stated") if value is not None else NOTHING
-
-
 def _outcome(launch: Launch, _metric: Metric) -> MetricReading:
     return MetricReading(None, 1, "stated", launch.parsed.receipt.run.outcome)
 
@@ -310,10 +305,10 @@ READERS: Mapping[str, Callable[[Launch, Metric], MetricReading]] = {
     "step": _step,
     "rate": _rate,
     "memory": _memory,
-    "compile": _compile,
+    "compile": _leaf,
     "goodput": _goodput,
     "total": _total,
-    "loss": _loss,
+    "loss": _leaf,
     "energy": _energy,
     "cost": _cost,
     "outcome": _outcome,

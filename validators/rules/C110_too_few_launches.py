@@ -24,7 +24,7 @@ def too_few_launches(pair: PairCase) -> Iterator[Offense]:
     readings_b = [launch.read(pair.metric) for launch in pair.group_b]
     if not readings_a or any(item.source not in ("steps", "memory") for item in (*readings_a, *readings_b)):
         return
-    effect = effect_of(pair, pair.metric, readings_a, readings_b)
+    effect = effect_of(pair, pair.metric)
     if effect.confused or effect.kind in ("faster", "slower", "equivalent"):  # C124: other days, or no turns
         return
     need = f"{effect.needed} launches per side" if effect.needed else "three launches per side"
