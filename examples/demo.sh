@@ -48,7 +48,7 @@ say "A grid as a table"
 run receipts sweep "label=grid*" --vary pipeline,mtp_depth,cuda_graph_scope --base "label=grid 02*"
 
 say "The weekly frontier"
-run receipts report weekly --week 2026-W47 --as-of 2026-11-22 --out "$out/report"
+run receipts report weekly --since 2026-11-21 --until 2026-11-29 --out "$out/report"
 run receipts report weekly --week 2026-W15 --as-of 2026-11-22 --out "$out/report-of-the-grid"
 echo
 echo "Open $out/report/index.html and $out/report-of-the-grid/index.html"

@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,17 @@ def _own_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("RECEIPTS_STORE", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _judged_on_their_day() -> Iterator[None]:
+    """The receipts of the tests are typed and of March 2026: a lane asks of them what it asked then.
+
+    `tests/judging/test_grade.py` judges as a store does today.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("receipts.judging.grade.LAST_BY_START", date.max)
+        yield
 
 
 @pytest.fixture(scope="session")

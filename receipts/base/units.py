@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from datetime import MAXYEAR, UTC, datetime, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 from receipts.base.errors import UsageError
@@ -154,6 +156,12 @@ def decimal_bytes(value: float) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count with its noun: `1 chip`, `1,024 chips`, `2 launches` with the plural given."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def named(items: Collection[object], most: int) -> str:
+    """The first of several, and how many more there are: `a, b and 3 more`."""
+    shown, more = ", ".join(map(str, islice(items, most))), len(items) - most
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def signed(number: float, form: str = "+,.6g") -> str:

@@ -67,6 +67,7 @@ class Facts:
     that it says it resumed, and ``replaced`` the earlier ones of its launch, where it replaces any. ``varied`` are the
     axis leaves, by context, of which launches under it were seen with two values. ``kept`` are the digests of the files
     that the store keeps, of those that the receipts list, and ``grade`` is what the caller asks of every receipt.
+    ``taken_in`` is when the store first took each receipt in, of those that it holds.
     ``strangers`` are the ids of witnesses that another actor submitted than the launch that they name. ``asked`` tells
     a store that knows of no shape from no store.
     """
@@ -92,6 +93,7 @@ class Facts:
     varied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     grade: Grade = "typed"
+    taken_in: Mapping[str, datetime] = field(default_factory=dict)
     strangers: frozenset[str] = frozenset()
     sides: Mapping[str, frozenset[Side]] = field(default_factory=dict)
     asked: bool = field(default=False, compare=False)

@@ -14,6 +14,7 @@ found of the launch, and whether it gives the metric a steady value.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from datetime import date, datetime
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple, get_args
 
@@ -41,10 +42,21 @@ class Graded(NamedTuple):
     why: str
 
 
-def wanted_grade(parsed: Parsed, lane: Lane) -> Grade:
-    """The grade that a lane asks of a launch; of one that failed, was not measured or is older, none."""
+# What a store took in up to this day keeps the day that it states as its start.
+LAST_BY_START: Final = date(2026, 11, 28)
+
+
+def wanted_grade(parsed: Parsed, lane: Lane, taken_in: datetime | None = None) -> Grade:
+    """The grade that a lane asks of a launch; of one that failed or was not measured, none.
+
+    Nor of one that a store took in before the lane asked: whoever types a receipt types its start as well. ``taken_in``
+    is now for a receipt that no store holds; None is later than any lane asks.
+    """
     run, since = parsed.receipt.run, lane.grade_since
-    old = since is not None and run.started.date() < since
+    day = (taken_in or datetime.max).date()
+    if day <= LAST_BY_START:
+        day = min(day, run.started.date())
+    old = since is not None and day < since
     return lane.grade if run.outcome in UNFAILED and run.provenance == "measured" and not old else "typed"
 
 

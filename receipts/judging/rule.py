@@ -326,6 +326,16 @@ def runs_model(case: Case) -> bool:
     return bool(case.receipt.run.kind != "microbench")
 
 
+def ended_well(case: Case) -> bool:
+    """Whether a launch ended well. One that failed has no steady window; after one that did not, nothing is tried."""
+    return case.receipt.run.outcome in UNFAILED
+
+
+def failed(case: Case) -> bool:
+    """Whether a launch failed."""
+    return not ended_well(case)
+
+
 def rule(
     code: str,
     name: str,
@@ -365,3 +375,10 @@ def rule(
         return judge
 
     return declare
+
+
+def layout_rule(code: str, name: str, needs: Needs) -> Callable[[Judge], Judge]:
+    """The `rule` of an error in how the model is laid out: it reads the configuration alone, and spoils everything."""
+    return rule(
+        code, name, E, taints=(ALL,), needs=needs, applies=runs_model, of_configuration=True, about=Topic.LAYOUT
+    )

@@ -266,8 +266,11 @@ def _equal(store: Store, rows: Iterable[Entry], lane: Lane, most: int) -> list[l
 
     Steps that somebody typed show no noise on a lane that asks for receipts that a program wrote.
     """
+    rows = list(rows)
+    taken_in = {row.id: row.submitted_at for row in rows}
     launches = _launches(store, rows, most)
-    repeated = groups((item for item in launches if wanted_grade(item, lane) == "typed" or intact(item)), lane)
+    asked = (item for item in launches if wanted_grade(item, lane, taken_in[item.id]) == "typed" or intact(item))
+    repeated = groups(asked, lane)
     ordered = (sorted(group, key=lambda item: item.receipt.run.started) for group in repeated)
     return [[Launch(item, lane) for item in group] for group in ordered]
 

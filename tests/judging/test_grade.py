@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from command_line import Shell
 from receipts.emit import Recorder
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.receipt import Document, Parsed, parse
+from receipts.store import open_store
 from rule_cases import base, parsed, rulebook
 
 
@@ -86,3 +89,29 @@ def test_a_math_run_relabelled_flash_leaves_the_path_open() -> None:
     verdict = judge_receipt(receipt, rulebook().lanes.of("cpu-torch"), rulebook().rules)
     assert verdict.path == "unwitnessed"
     assert "R317" in {item.code for item in verdict.findings}
+
+
+def _today(day: int) -> datetime:
+    return datetime(2026, 11, day, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("taken_in", "asked"), [(None, True), (_today(29), True), (_today(28), False), (_today(16), False)]
+)
+def test_a_typed_day_counts_only_where_a_store_took_the_receipt_in_by_then(
+    monkeypatch: pytest.MonkeyPatch, taken_in: datetime | None, asked: bool
+) -> None:
+    monkeypatch.setattr("receipts.judging.grade.LAST_BY_START", date(2026, 11, 28))
+    own = parsed(base("cpu"))
+    facts = Facts(now=_today(30), taken_in={own.id: taken_in} if taken_in else {})
+    verdict = judge_receipt(own, rulebook().lanes.of("cpu-torch"), rulebook().rules, facts)
+    assert ("R316" in {item.code for item in verdict.findings}) is asked
+
+
+def test_a_store_judges_by_the_day_on_which_it_took_a_receipt_in(monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
+    own = shell.store("held")
+    with open_store(str(shell.folder / "store.sqlite")) as store:
+        (entry,) = store.entries([own])
+        assert store.query.facts([store.parsed(own)]).taken_in == {own: entry.submitted_at}
+    monkeypatch.setattr("receipts.judging.grade.LAST_BY_START", date(2026, 11, 28))
+    assert "R316" in shell("check", own).out

@@ -37,7 +37,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, cases: Path) -> Path:
     return _filled(place, cases / "lab" / "runs.json", *sorted((ROOT / "examples" / "recorder").glob("*.json")))
 
 
-@pytest.mark.parametrize("week", ["2026-W47", "2026-W15"])
+@pytest.mark.parametrize("week", ["2026-W48", "2026-W15"])
 def test_each_command_of_the_demo_s_week_runs_and_settles_what_is_said(
     demo: Path, week: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,7 +53,7 @@ def test_each_command_of_a_real_week_runs_and_settles_what_is_said(
 
 def _settles_what_is_said(store: Path, week: str, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    words = ["report", "weekly", "--week", week, "--as-of", "2026-11-22", "--first-screen", "markdown"]
+    words = ["report", "weekly", "--week", week, "--as-of", "2026-11-29", "--first-screen", "markdown"]
     assert main(["--store", str(store), *words]) == 0
     screen = capsys.readouterr().out
     steps = list(_STEP.finditer(screen))

@@ -14,9 +14,10 @@ leaf states either: an option that differs is an axis, `inputs.heads`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from receipts.axes import in_words
+from receipts.base.units import named
 from receipts.judging.rule import COMPARABLE, E, Offense, PairCase, Topic, rule
 
 _MAX_NAMED = 6  # axes that are named in a row; each has a finding of its own
@@ -37,11 +38,6 @@ def many_axes(pair: PairCase) -> Iterator[Offense]:
         yield Offense(
             at=change.axis,
             found=values,
-            expected=f"one changed axis; {len(pair.counted)} changed: {_named(pair.counted)}",
+            expected=f"one changed axis; {len(pair.counted)} changed: {named(pair.counted, _MAX_NAMED)}",
             do="run a pair in which one of them changes, or find a chain of one-axis receipts between the two",
         )
-
-
-def _named(axes: Sequence[str]) -> str:
-    more = f" and {len(axes) - _MAX_NAMED} more" if len(axes) > _MAX_NAMED else ""
-    return ", ".join(axes[:_MAX_NAMED]) + more

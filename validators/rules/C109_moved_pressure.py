@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.base.units import signed_percent
+from receipts.base.units import GIB, signed_percent
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 from receipts.metrics.chips import pressure
 
@@ -30,13 +30,9 @@ def moved_pressure(pair: PairCase) -> Iterator[Offense]:
     before, after = change.highest
     yield Offense(
         at="memory.chips",
-        found=f"chip {old} fell from {_gib(change.a[old])} to {_gib(change.b[old])}, and chip {new} rose from "
-        f"{_gib(change.a[new])} to {_gib(change.b[new])} and now leads: the highest live peak changed by "
-        f"{signed_percent(after / before - 1)}; {change.margin}",
+        found=f"chip {old} fell from {change.a[old] / GIB:.1f} GiB to {change.b[old] / GIB:.1f} GiB, and chip {new} "
+        f"rose from {change.a[new] / GIB:.1f} GiB to {change.b[new] / GIB:.1f} GiB and now leads: the highest "
+        f"live peak changed by {signed_percent(after / before - 1)}; {change.margin}",
         expected="a peak that fell, not one that moved",
         do="judge the change by the largest peak, and look at what the new leader holds",
     )
-
-
-def _gib(value: float) -> str:
-    return f"{value / 2**30:.1f} GiB"

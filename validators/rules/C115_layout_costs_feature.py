@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.axes import in_words, is_off
+from receipts.base.units import named
 from receipts.judging.rule import PATH, E, Offense, PairCase, rule
 
 _NAMED = 3  # changed axes that are named beside it; C101 lists them all
@@ -36,17 +37,11 @@ def layout_costs_feature(pair: PairCase) -> Iterator[Offense]:
         # Two kernels of one family against each other are an experiment, where nothing else moved.
         chosen = path.startswith("path.") and pair.difference.axes != (path,)
         if chosen or b is None or is_off(b):
-            others = _with(tuple(axis for axis in pair.difference.axes if axis != path))
+            others = [axis for axis in pair.difference.axes if axis != path]
+            beside = f", where {named(others, _NAMED)} changed" if others else ""
             yield Offense(
                 at=path,
-                found=f"{in_words(a)} on A, {in_words(b)} on B{others}",
+                found=f"{in_words(a)} on A, {in_words(b)} on B{beside}",
                 expected=f"{path} kept at {a}: lane {pair.lane.name} requires it",
                 do="keep the feature on both sides, or compare in a lane that does not require it",
             )
-
-
-def _with(others: tuple[str, ...]) -> str:
-    if not others:
-        return ""
-    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    return f", where {', '.join(others[:_NAMED])}{more} changed"

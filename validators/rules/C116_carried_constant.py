@@ -15,26 +15,10 @@ from collections.abc import Iterator
 from receipts.axes.effective import OFF, canonical
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
 
-_GROUPING = (
-    "topology",
-    "parallelism.tensor",
-    "parallelism.expert",
-    "parallelism.expert_tensor",
-    "parallelism.context",
-    "parallelism.pipeline",
-    "parallelism.shard",
-    "parallelism.replicate",
-    "parallelism.mesh_axes",
-    "parallelism.placement",
-    "batch.sequence_length",
-)
-_CONSTANTS = (
-    "parallelism.bucket_bytes",
-    "parallelism.padding",
-    "parallelism.chunking",
-    "parallelism.prefetch",
-    "path.intended.overlap",
-)
+_DEGREES = ("tensor", "expert", "expert_tensor", "context", "pipeline", "shard", "replicate", "mesh_axes", "placement")
+_GROUPING = ("topology", "batch.sequence_length", *(f"parallelism.{name}" for name in _DEGREES))
+_TUNED = ("bucket_bytes", "padding", "chunking", "prefetch")
+_CONSTANTS = (*(f"parallelism.{name}" for name in _TUNED), "path.intended.overlap")
 # How many tokens an expert takes at once, by what divides tokens among experts.
 _CAPACITY = ("parallelism.expert", "batch.sequence_length")
 

@@ -13,28 +13,19 @@ other steps: of a launch that resumed, or of a log that begins later.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from statistics import fmean
+from collections.abc import Iterator
 
+from receipts.judging.gradients import FIRST, first_norms, parted
 from receipts.judging.rule import COMPARABLE, MFU, RATE, I, Offense, PairCase, rule
 from receipts.metrics import Launch
 
-FIRST, LOSSES = "measurement.gradient_norm.first", "measurement.loss.steps"
+LOSSES = "measurement.loss.steps"
 SEEDS = ("numerics.seed", "data.order_seed")
-OF_ONE_SEED, OF_TWO = math.log(1.1), math.log(1.5)
 # What moves the first gradients, or the sums that their norm is made of.
 MOVES = (
     *("pattern", "dimensions", "routing", "precision", "code", "data", "model.", "numerics.", "optimizer", "adapters"),
-    *(
-        "batch.global_batch",
-        "batch.sequence_length",
-        "features.",
-        "inputs.",
-        "patches",
-        "path.witnessed.gemm",
-        "wheels",
-    ),
+    *("batch.global_batch", "batch.sequence_length", "features.", "inputs.", "patches", "wheels"),
+    "path.witnessed.gemm",
 )
 
 
@@ -45,16 +36,13 @@ def other_gradients(pair: PairCase) -> Iterator[Offense]:
         return
     if len({_begin(launch) for launch in (*pair.group_a, *pair.group_b)}) > 1:
         return
-    a, b = (_norms(group) for group in (pair.group_a, pair.group_b))
-    if not a or not b:
-        return
-    seeds = [{launch.stated.get(path) for launch in group for path in SEEDS} for group in (pair.group_a, pair.group_b)]
+    sides = [[launch.parsed for launch in group] for group in (pair.group_a, pair.group_b)]
+    a, b = ({item.stated.get(path) for item in side for path in SEEDS} for side in sides)
     # A seed that nobody stated may be two.
-    bound = OF_ONE_SEED if seeds[0] == seeds[1] != {None} else OF_TWO
-    if abs(fmean(a) - fmean(b)) > bound:
+    if (norms := parted(*map(first_norms, sides), one_seed=a == b != {None})) is not None:
         yield Offense(
             at=FIRST,
-            found=f"{math.exp(fmean(a)):.4g} on A, {math.exp(fmean(b)):.4g} on B",
+            found=f"{norms[0]:.4g} on A, {norms[1]:.4g} on B",
             expected="gradients of one size: the same weights, data and loss",
             do="see what each side trains: frozen parameters, a masked loss, another clip; state it as an axis",
         )
@@ -64,9 +52,3 @@ def _begin(launch: Launch) -> tuple[object, object, int]:
     """What a launch resumed from, and the step at which its numbers begin."""
     resumed, start, shown = (launch.stated.get(path) for path in ("run.resumed_from", "run.start_step", LOSSES))
     return resumed, start or 0, max(1, shown[0]) if shown else 1  # programs count from 0 or from 1
-
-
-def _norms(group: Sequence[Launch]) -> list[float]:
-    """Logarithms of the first norms that are stated."""
-    stated = [launch.stated.get(FIRST) for launch in group]
-    return [math.log(norm) for norm in stated if norm and math.isfinite(norm) and norm > 0]

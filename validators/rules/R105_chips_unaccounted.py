@@ -20,7 +20,7 @@ from math import prod
 
 from receipts.axes.switches import mesh_of
 from receipts.base.units import counted
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, I, Offense, Topic, rule, runs_model
+from receipts.judging.rule import Case, I, Offense, layout_rule
 from receipts.metrics.degrees import (
     CHIPS,
     DATA,
@@ -50,17 +50,7 @@ def needs(case: Case) -> Iterable[str]:
             yield EXPERT_TENSOR
 
 
-@rule(
-    "R105",
-    "chips_unaccounted",
-    E,
-    question=COMPARABLE,
-    taints=(ALL,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-    about=Topic.LAYOUT,
-)
+@layout_rule("R105", "chips_unaccounted", needs)
 def chips_unaccounted(case: Case) -> Iterator[Offense]:
     """The product of the degrees against the chips, then the mesh, then expert groups inside the data ranks."""
     counts, replicas = rank_counts(case.stated), model_ways(case.stated, case.lane)

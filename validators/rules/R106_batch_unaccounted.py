@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, Offense, Topic, rule, runs_model
+from receipts.judging.rule import MFU, RATE, Case, E, Offense, Topic, rule, runs_model
 from receipts.metrics.degrees import CHIPS, DATA, batch_ways, wanted
 
 MICRO, GLOBAL, ACCUMULATION = "batch.micro_batch", "batch.global_batch", "batch.accumulation"
@@ -35,16 +35,7 @@ def needs(case: Case) -> Iterable[str]:
         yield from wanted(case.lane)
 
 
-@rule(
-    "R106",
-    "batch_unaccounted",
-    E,
-    question=COMPARABLE,
-    taints=(RATE, MFU),
-    needs=needs,
-    applies=runs_model,
-    about=Topic.LAYOUT,
-)
+@rule("R106", "batch_unaccounted", E, taints=(RATE, MFU), needs=needs, applies=runs_model, about=Topic.LAYOUT)
 def batch_unaccounted(case: Case) -> Iterator[Offense]:
     """Tokens a step against the global batch, then that against micro batch, data ranks and accumulation."""
     yield from _tokens(case)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule, runs_model
+from receipts.judging.rule import Case, Offense, W, layout_rule
 from receipts.receipt.patterns import ATTENDING, Pattern, read_pattern
 
 TENSOR, HEADS, KV_HEADS, SSM_HEADS = "parallelism.tensor", "model.heads", "model.kv_heads", "model.ssm_heads"
@@ -38,17 +38,7 @@ def _attends(case: Case) -> bool:
     return not isinstance(pattern, Pattern) or bool(pattern.kinds() & ATTENDING)
 
 
-@rule(
-    "R107",
-    "heads_torn",
-    E,
-    question=COMPARABLE,
-    taints=(ALL,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-    about=Topic.LAYOUT,
-)
+@layout_rule("R107", "heads_torn", needs)
 def heads_torn(case: Case) -> Iterator[Offense]:
     """Heads, then kv heads, against the tensor degree."""
     tensor = case.get(TENSOR) or 1

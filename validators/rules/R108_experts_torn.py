@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule, runs_model
+from receipts.judging.rule import Case, Offense, layout_rule
 
 EXPERT, EXPERTS = "parallelism.expert", "model.experts"
 
@@ -25,17 +25,7 @@ def needs(case: Case) -> Iterable[str]:
         yield EXPERTS
 
 
-@rule(
-    "R108",
-    "experts_torn",
-    E,
-    question=COMPARABLE,
-    taints=(ALL,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-    about=Topic.LAYOUT,
-)
+@layout_rule("R108", "experts_torn", needs)
 def experts_torn(case: Case) -> Iterator[Offense]:
     """Experts against the expert degree."""
     degree, experts = case.get(EXPERT) or 1, case.get(EXPERTS) or 0

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, rule, runs_model
+from receipts.judging.rule import Case, Offense, layout_rule
 from receipts.metrics.degrees import degree
 from receipts.receipt.patterns import ALPHABETS, ATTENDING, BlockKind, Pattern, contradiction, kind_counts, read_pattern
 
@@ -53,17 +53,7 @@ def needs(case: Case) -> Iterable[str]:
         yield VIRTUAL
 
 
-@rule(
-    "R109",
-    "pattern_misread",
-    E,
-    question=COMPARABLE,
-    taints=(ALL,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-    about=Topic.LAYOUT,
-)
+@layout_rule("R109", "pattern_misread", needs)
 def pattern_misread(case: Case) -> Iterator[Offense]:
     """Letters first; then depth, family, counts, MTP and stages against what the pattern says."""
     pattern = read_pattern(case.get(TEXT), case.get(ALPHABET)) if case.get(TEXT) else ()

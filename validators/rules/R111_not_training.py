@@ -19,8 +19,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import MFU, RATE, Case, E, I, Offense, W, ended_well, rule
 
 LOSS, FINITE = "measurement.loss.last", "measurement.loss.finite"
 NORM, NORM_FINITE = "measurement.gradient_norm.last", "measurement.gradient_norm.finite"
@@ -44,18 +43,10 @@ def needs(case: Case) -> tuple[str, ...]:
 
 def applies(case: Case) -> bool:
     """Training that says it went well."""
-    return bool(case.receipt.run.kind == "training" and case.receipt.run.outcome in UNFAILED)
+    return case.receipt.run.kind == "training" and ended_well(case)
 
 
-@rule(
-    "R111",
-    "not_training",
-    E,
-    question=COMPARABLE,
-    taints=(RATE, MFU),
-    needs=needs,
-    applies=applies,
-)
+@rule("R111", "not_training", E, taints=(RATE, MFU), needs=needs, applies=applies)
 def not_training(case: Case) -> Iterator[Offense]:
     """Each sign that an `ok` training run did not train."""
     yield from signs(case)

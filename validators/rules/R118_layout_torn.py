@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import ALL, COMPARABLE, Case, E, Offense, Topic, W, rule, runs_model
+from receipts.judging.rule import Case, Offense, W, layout_rule
 from receipts.metrics.degrees import CHIPS, CONTEXT, EXPERT, EXPERT_TENSOR, PIPELINE, TENSOR, degree
 from receipts.metrics.flops import geometry_of
 from receipts.receipt.patterns import STAGE
@@ -40,17 +40,7 @@ def needs(case: Case) -> Iterable[str]:
         yield FFN
 
 
-@rule(
-    "R118",
-    "layout_torn",
-    E,
-    question=COMPARABLE,
-    taints=(ALL,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-    about=Topic.LAYOUT,
-)
+@layout_rule("R118", "layout_torn", needs)
 def layout_torn(case: Case) -> Iterator[Offense]:
     """Each extent against the degree that divides it, expert groups against the chips, then the heads' widths."""
     tensor, pipeline = _ways(case, TENSOR), _ways(case, PIPELINE)

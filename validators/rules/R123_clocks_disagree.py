@@ -37,8 +37,7 @@ from receipts.judging.clocks import (
     step_seconds,
     wall_seconds,
 )
-from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import COMPARABLE, MFU, RATE, Case, E, I, Offense, W, ended_well, rule
 
 STEPS, WALLS = "measurement.step_durations_seconds", "measurement.step_wall_seconds"
 
@@ -54,7 +53,7 @@ def needs(case: Case) -> Iterable[str]:
 
 
 def _asked(case: Case) -> bool:
-    return self_timed(case) and bool(case.launch.durations) and case.receipt.run.outcome in UNFAILED
+    return self_timed(case) and bool(case.launch.durations) and ended_well(case)
 
 
 @rule("R123", "clocks_disagree", E, question=COMPARABLE, taints=(RATE, MFU), needs=needs)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from receipts.judging.rule import COMPARABLE, MFU, Case, E, I, Offense, rule, runs_model
+from receipts.judging.rule import MFU, Case, E, I, Offense, rule, runs_model
 from receipts.metrics.flops import Geometry, counts, geometry_of
 from receipts.receipt.patterns import BlockKind
 
@@ -35,16 +35,7 @@ def needs(case: Case) -> Iterator[str]:
         yield from ("model.pattern", "model.depth", *WIDTHS)
 
 
-@rule(
-    "R126",
-    "amounts_follow",
-    E,
-    question=COMPARABLE,
-    taints=(MFU,),
-    needs=needs,
-    applies=runs_model,
-    of_configuration=True,
-)
+@rule("R126", "amounts_follow", E, taints=(MFU,), needs=needs, applies=runs_model, of_configuration=True)
 def amounts_follow(case: Case) -> Iterator[Offense]:
     """The parameters that a token does not visit, by both counts and by the experts that it is not sent to."""
     model = geometry_of(case.stated)

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offense, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, I, Offense, ended_well, rule
 from receipts.stats.distributions import median
 
 START, STOP = "measurement.window.start", "measurement.window.stop"
@@ -38,11 +37,6 @@ def needs(case: Case) -> Iterable[str]:
         yield FLAGS
 
 
-def applies(case: Case) -> bool:
-    """A launch that failed has no steady window."""
-    return bool(case.receipt.run.outcome in UNFAILED)
-
-
 def _default(case: Case) -> bool:
     """Whether nobody said where the warm-up ends."""
     return case.get(START) is None and case.get(BASIS) == "default"
@@ -55,7 +49,7 @@ def _default(case: Case) -> bool:
     question=EFFECT,
     taints=(RATE, MFU),
     needs=needs,
-    applies=applies,
+    applies=ended_well,
     amortized="a cold start is inside the window",
 )
 def cold_start(case: Case) -> Iterator[Offense]:

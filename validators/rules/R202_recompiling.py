@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offense, Topic, rule
-from receipts.receipt.document import UNFAILED
+from receipts.base.units import counted
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, E, Offense, Topic, ended_well, rule
 
 AFTER, BREAKS, POSTURE = "compile.compiles_after_warmup", "compile.graph_breaks", "compile.posture"
 START, FLAGS = "measurement.window.start", "measurement.step_flags"
@@ -34,11 +34,6 @@ def needs(case: Case) -> Iterable[str]:
         yield BREAKS
 
 
-def applies(case: Case) -> bool:
-    """A launch that failed has no steady window."""
-    return bool(case.receipt.run.outcome in UNFAILED)
-
-
 @rule(
     "R202",
     "recompiling",
@@ -46,7 +41,7 @@ def applies(case: Case) -> bool:
     question=EFFECT,
     taints=(RATE, MFU),
     needs=needs,
-    applies=applies,
+    applies=ended_well,
     about=Topic.INCIDENT,
     amortized="it compiles after warm-up",
 )
@@ -54,15 +49,11 @@ def recompiling(case: Case) -> Iterator[Offense]:
     """Counts after warm-up, then flagged steps in the window, then graph breaks."""
     start, stop = case.get(START), case.get("measurement.window.stop")
     if case.get(AFTER):
-        yield Offense(AFTER, _counted(case.get(AFTER), "compile") + " after warm-up", "none", DO)
+        yield Offense(AFTER, counted(case.get(AFTER), "compile") + " after warm-up", "none", DO)
     recompiles = case.launch.flagged.get("recompile", ()) if start is not None else ()
     late = [index for index in recompiles if index >= start and (stop is None or index < stop)]
     if late:
         shown = ", ".join(str(index) for index in late[:5])
         yield Offense(FLAGS, f"recompile at step {shown}, in a window from {start}", "none inside the window", DO)
     if case.get(POSTURE) in CAPTURING and case.get(BREAKS):
-        yield Offense(BREAKS, f"{_counted(case.get(BREAKS), 'graph break')} in posture {case.get(POSTURE)}", "none", DO)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+        yield Offense(BREAKS, f"{counted(case.get(BREAKS), 'graph break')} in posture {case.get(POSTURE)}", "none", DO)

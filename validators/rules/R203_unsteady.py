@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.base.units import signed_percent
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, Topic, W, ended_well, rule
 from receipts.stats.distributions import median
 
 APART = ("checkpoint", "eval", "profile", "data", "warmup")  # what a step may hold beside its own work
@@ -28,11 +27,9 @@ MAX_AWAY, MOVED = 0.2, 0.005  # of the steps; of the level, as steadiness allows
 MIN_WAITED = 0.1  # of the time: an idle machine shows a hundredth of that
 
 
-@rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT)
+@rule("R203", "unsteady", I, question=EFFECT, taints=(RATE, MFU), about=Topic.INCIDENT, applies=ended_well)
 def unsteady(case: Case) -> Iterator[Offense]:
     """Why there is no steady segment."""
-    if case.receipt.run.outcome not in UNFAILED:
-        return
     segment = case.launch.segment
     if segment is not None and segment.status == "unsteady":
         waited = case.get("measurement.cpu_wait_share") or 0.0

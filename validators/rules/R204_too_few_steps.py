@@ -13,16 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, ended_well, rule
 from receipts.stats.steady import MINIMUM_STEPS
 
 
-@rule("R204", "too_few_steps", I, question=EFFECT, taints=(RATE, MFU))
+@rule("R204", "too_few_steps", I, question=EFFECT, taints=(RATE, MFU), applies=ended_well)
 def too_few_steps(case: Case) -> Iterator[Offense]:
     """Steps that count against the lane's least."""
-    if case.receipt.run.outcome not in UNFAILED:
-        return
     segment = case.launch.segment
     if segment is not None and segment.status == "too_few" and not case.launch.interval_steps:
         yield Offense(

@@ -15,19 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, ended_well, rule
 from receipts.receipt.measurement import MAX_STEPS
 from receipts.stats.steady import MINIMUM_STEPS
 
 LOST = 0.02  # of the steps, one at least: what ingest accepts of a log
 
 
-@rule("R205", "summary_only", I, question=EFFECT, taints=(RATE, MFU), amortized="only a summary of its steps was kept")
+@rule(
+    "R205",
+    "summary_only",
+    I,
+    question=EFFECT,
+    taints=(RATE, MFU),
+    applies=ended_well,
+    amortized="only a summary of its steps was kept",
+)
 def summary_only(case: Case) -> Iterator[Offense]:
     """No durations, or too few interval means, on a launch that went well."""
-    if case.receipt.run.outcome not in UNFAILED:
-        return
     segment = case.launch.segment
     if segment is not None and segment.status == "too_few" and case.launch.interval_steps:
         yield Offense(

@@ -13,19 +13,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import EFFECT, MFU, RATE, Case, I, Offense, W, ended_well, rule
 
 STATE, COMPILES = "compile.cache_state", "compile.compiles"
 HITS, MISSES = "compile.cache_hits", "compile.cache_misses"
 COUNTS = (COMPILES, MISSES)
 
 
-@rule("R206", "amortisation_unknown", I, question=EFFECT, taints=(RATE, MFU), amortized="nobody says what it compiled")
+@rule(
+    "R206",
+    "amortisation_unknown",
+    I,
+    question=EFFECT,
+    taints=(RATE, MFU),
+    applies=ended_well,
+    amortized="nobody says what it compiled",
+)
 def amortisation_unknown(case: Case) -> Iterator[Offense]:
     """Cache state and compile counts that are not stated, and a warm cache that gave nothing."""
-    if case.receipt.run.outcome not in UNFAILED:
-        return
     level = None if case.lane.compile_expensive else W
     if case.get(STATE) is None and case.lane.applies(STATE):
         yield Offense(STATE, "not stated", "cold, warm or off", "state the compile cache's state at the start", level)

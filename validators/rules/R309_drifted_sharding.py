@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import named
 from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
 from receipts.receipt.route import ANYTHING, parts
 
@@ -62,10 +63,9 @@ def drifted_sharding(case: Case) -> Iterator[Offense]:
         )
     replicated = tuple(case.get(REPLICATED) or ())
     if replicated and _split(case):
-        more = f" and {len(replicated) - _SHOWN} more" if len(replicated) > _SHOWN else ""
         yield Offense(
             at=REPLICATED,
-            found=f"the compiler replicated {', '.join(replicated[:_SHOWN])}{more}",
+            found=f"the compiler replicated {named(replicated, _SHOWN)}",
             expected=f"what {requested} splits to stay split",
             do="give these arrays a sharding that divides their shape, and compile again",
         )

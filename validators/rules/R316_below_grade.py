@@ -9,9 +9,11 @@ from a file.
 
 *Accepted.* The grade follows from what the receipt holds, and is at least the one that the lane asks for. A lane that
 asks for none accepts every grade, and every verdict shows it. A lane asks nothing of a launch that failed or was not
-measured (it has no result to accept), nor of one that started before the lane's `grade_since`: receipts of that time
-could not know. A separate witness launch lifts it for what it witnesses: the launch that it names, and the launches of
-that one's side. `receipts submit run.json --evidence DIR` reads the files and raises the grade.
+measured (it has no result to accept), nor of a receipt that the store took in before the lane's `grade_since`: receipts
+of that time could not know. The day that a receipt states is not asked, since whoever types one types its day; only
+what a store took in before 29 November 2026 keeps it. Without a store, the grade is asked as of today. A separate
+witness launch lifts it for what it witnesses: the launch that it names, and the launches of that one's side. `receipts
+submit run.json --evidence DIR` reads the files and raises the grade.
 """
 
 from __future__ import annotations
@@ -34,8 +36,10 @@ _DO = {
 
 def _wanted_grade(case: Case) -> Grade:
     """The grade that the lane asks for, or the caller, whichever is higher."""
-    caller: Grade = case.facts.grade if case.facts is not None else "typed"
-    return max(caller, wanted_grade(case.launch.parsed, case.lane), key=GRADES.index)
+    own, known = case.launch.parsed, case.facts
+    caller: Grade = known.grade if known is not None else "typed"
+    taken_in = known.taken_in.get(own.id, known.now) if known is not None else None
+    return max(caller, wanted_grade(own, case.lane, taken_in), key=GRADES.index)
 
 
 @rule("R316", "below_grade", I, question=PATH, taints=(ALL,), about=Topic.EVIDENCE)

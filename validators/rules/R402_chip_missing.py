@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.base.units import counted
+from receipts.base.units import counted, named
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import NOTHING
 from receipts.metrics.chips import Phase
@@ -66,6 +66,4 @@ def _times(count: int) -> str:
 def _which(phase: Phase) -> str:
     if not phase.missing:
         return ""
-    shown = ", ".join(map(str, phase.missing[:8]))
-    more = len(phase.missing) - 8
-    return f": {'chips' if len(phase.missing) > 1 else 'chip'} {shown}{f' and {more} more' if more > 0 else ''} missing"
+    return f": {'chips' if len(phase.missing) > 1 else 'chip'} {named(phase.missing, 8)} missing"

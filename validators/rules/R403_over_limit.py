@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import GIB
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, Offense, rule
-
-_GIB = 2**30
 
 
 def _needs(case: Case) -> Iterator[str]:
@@ -40,7 +39,7 @@ def over_limit(case: Case) -> Iterator[Offense]:
             if value is not None and limit is not None and value > limit:
                 yield Offense(
                     at=f"memory.chips[{index}].{name}",
-                    found=f"{value / _GIB:.2f} GiB on chip {row.chip} in phase {row.phase}",
-                    expected=f"at most its limit, {limit / _GIB:.2f} GiB: {value - limit:,} bytes less",
+                    found=f"{value / GIB:.2f} GiB on chip {row.chip} in phase {row.phase}",
+                    expected=f"at most its limit, {limit / GIB:.2f} GiB: {value - limit:,} bytes less",
                     do="check the units (GB, GiB, MiB) and which chip and which kind of memory the figures are of",
                 )

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import GIB
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.receipt.accelerators import find_accelerator
-
-_GIB = 2**30
 
 
 @rule("R404", "strange_limit", W, question=NONE, taints=(MEMORY,))
@@ -32,7 +31,7 @@ def strange_limit(case: Case) -> Iterator[Offense]:
             continue
         yield Offense(
             at=f"memory.chips[{index}].bytes_limit",
-            found=f"{limit / _GIB:.2f} GiB on {machine.key}",
+            found=f"{limit / GIB:.2f} GiB on {machine.key}",
             expected=" or ".join(str(item) for item in machine.memory_limits),
             do="check the accelerator's name, a memory cap, and the unit",
         )

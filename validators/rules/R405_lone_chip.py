@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import GIB
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
-
-_GIB = 2**30
 
 
 @rule("R405", "lone_chip", W, question=NONE, taints=(MEMORY,))
@@ -27,8 +26,8 @@ def lone_chip(case: Case) -> Iterator[Offense]:
         for chip in peaks.chips:
             yield Offense(
                 at=f"memory.chips[{chip.rows[0]}].peak_bytes",
-                found=f"chip {chip.chip} peaks at {(chip.peak or 0) / _GIB:.2f} GiB in phase {phase.name}",
-                expected=f"within {tolerance:.0%} of its peers' {peaks.middle / _GIB:.2f} GiB",
+                found=f"chip {chip.chip} peaks at {(chip.peak or 0) / GIB:.2f} GiB in phase {phase.name}",
+                expected=f"within {tolerance:.0%} of its peers' {peaks.middle / GIB:.2f} GiB",
                 do="look for what this chip alone holds: a stage, an expert, a replicated buffer",
             )
         times = phase.lone_in_time(tolerance)

@@ -15,13 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.base.units import signed_percent
+from receipts.base.units import GIB, signed_percent
 from receipts.estimate.surface import SurfaceName
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
 from receipts.metrics.chips import highest
 from receipts.receipt.document import UNFAILED
-
-_GIB = 2**30
 
 
 @rule("R406", "estimate_off", W, question=NONE, taints=(MEMORY,))
@@ -42,7 +40,7 @@ def estimate_off(case: Case) -> Iterator[Offense]:
         kind = "live" if live is not None else "in the pool"
         yield Offense(
             at="memory.predicted",
-            found=f"{predicted / _GIB:.2f} GiB predicted, {measured / _GIB:.2f} GiB {kind} measured "
+            found=f"{predicted / GIB:.2f} GiB predicted, {measured / GIB:.2f} GiB {kind} measured "
             f"({signed_percent(off)})",
             expected=f"within {case.lane.estimate_tolerance:.0%} of the fullest chip's peak",
             do="look at receipts fit with this receipt: which surface is off, and what it had to assume",

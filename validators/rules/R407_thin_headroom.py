@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from receipts.base.units import GIB
 from receipts.judging.rule import MEMORY, NONE, Case, Offense, W, rule
-
-_GIB = 2**30
 
 
 @rule("R407", "thin_headroom", W, question=NONE, taints=(MEMORY,))
@@ -28,7 +27,7 @@ def thin_headroom(case: Case) -> Iterator[Offense]:
     if 0 <= chip.left < case.lane.headroom:
         yield Offense(
             at=f"memory.chips[{chip.rows[0]}].peak_bytes",
-            found=f"chip {chip.chip} keeps {chip.left:.1%} of {chip.limit / _GIB:.2f} GiB in phase {chip.phase}",
+            found=f"chip {chip.chip} keeps {chip.left:.1%} of {chip.limit / GIB:.2f} GiB in phase {chip.phase}",
             expected=f"at least {case.lane.headroom:.0%} on lane {case.lane.name}",
             do="take the first rung of the ladder that relieves this chip before calling this shape a ceiling",
         )

@@ -14,16 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.rule import NONE, Case, E, Offense, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import NONE, Case, E, Offense, failed, rule
 
 
-def applies(case: Case) -> bool:
-    """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") not in UNFAILED)
-
-
-@rule("R412", "ladder_disorder", E, question=NONE, applies=applies)
+@rule("R412", "ladder_disorder", E, question=NONE, applies=failed)
 def ladder_disorder(case: Case) -> Iterator[Offense]:
     """Each attempt against the one before it, in the order of the lane's ladder."""
     failure, ladder = case.receipt.failure, case.lane.ladder

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import NONE, Case, E, I, Offense, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import NONE, Case, E, I, Offense, failed, rule
 
 LAST_STEP = 1  # the first step behind step 0
 _PHASE, _STEP = "failure.phase", "failure.step"
@@ -29,12 +28,7 @@ def needs(case: Case) -> Iterable[str]:
         yield _PHASE
 
 
-def applies(case: Case) -> bool:
-    """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") not in UNFAILED)
-
-
-@rule("R413", "late_retry", E, question=NONE, needs=needs, applies=applies)
+@rule("R413", "late_retry", E, question=NONE, needs=needs, applies=failed)
 def late_retry(case: Case) -> Iterator[Offense]:
     """The phase and the step of the failure, where attempts followed it."""
     tried = _tried(case)

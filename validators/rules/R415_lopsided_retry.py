@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from receipts.judging.rule import NONE, Case, E, Offense, rule
-from receipts.receipt.document import UNFAILED
+from receipts.judging.rule import NONE, Case, E, Offense, failed, rule
 
 _CHIPS = "hardware.chips"
 
@@ -25,12 +24,7 @@ def needs(case: Case) -> Iterable[str]:
         yield _CHIPS
 
 
-def applies(case: Case) -> bool:
-    """Nothing is tried after a launch that ended well."""
-    return bool(case.get("run.outcome") not in UNFAILED)
-
-
-@rule("R415", "lopsided_retry", E, question=NONE, needs=needs, applies=applies)
+@rule("R415", "lopsided_retry", E, question=NONE, needs=needs, applies=failed)
 def lopsided_retry(case: Case) -> Iterator[Offense]:
     """Attempts that degraded one rank of several."""
     chips = case.get(_CHIPS)

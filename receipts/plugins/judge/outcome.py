@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from receipts import metrics
 from receipts.base.units import counted, signed_percent
 from receipts.judging.grade import GRADES, SampleRank, sample_grade
+from receipts.judging.gradients import first_norms, parted
 from receipts.judging.rule import Topic
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
@@ -31,21 +32,13 @@ Word = Literal["keep", "discard", "again"]
 EXIT: Final[dict[Word, int]] = {"keep": 0, "discard": 1, "again": 3}
 # A change may move anything but what is computed: a smaller model, other data or fewer tokens are no faster program.
 WORK: Final = (
-    "dimensions",
-    "pattern",
-    "routing",
-    "adapters",
-    "data",
-    "model",
-    "batch.sequence_length",
-    "batch.global_batch",
+    *("dimensions", "pattern", "routing", "adapters", "data", "model", "batch.sequence_length", "batch.global_batch"),
 )
 TOTAL: Final = "model.parameters_total"
 AMOUNTS: Final = ("measurement.tokens_per_step", TOTAL, "model.parameters_active")
 # How a model is named and built. Fused projections are other tensors of as many parameters.
 NAMES: Final = ("model.name", "model.spec", "model.sparse_attention")
-GRADIENT: Final = "measurement.gradient_norm.first"
-OF_ONE_SEED, OF_TWO, AGREED = math.log(1.1), math.log(1.5), 0.005  # as C126 has them
+AGREED: Final = 0.005  # of first gradient norms, in logs: launches of one seed
 LOADING: Final = frozenset(("workers", "worker", "loader", "prefetch", "parallel", "cache", "threads", "num", "pin"))
 MAX_LOST: Final = 1 / 3
 
@@ -286,7 +279,10 @@ def _unfit(
     moved += [item.path for item in (*diff.work, *diff.derived) if item.path in AMOUNTS]
     if moved:
         return "discard", f"it computes something else: {', '.join(dict.fromkeys(moved))} changed"
-    if (norms := _gradients(base, candidate)) is not None:
+    a, b = (first_norms(side) for side in (base, candidate))
+    # Launches of a side that agree are of one seed, by which both sides then have to agree.
+    seeded = all(len(norms) > 1 and max(norms) - min(norms) < AGREED for norms in (a, b))
+    if (norms := parted(a, b, one_seed=seeded)) is not None:
         return "discard", f"its first gradients are others: a norm of {norms[1]:.3g} against {norms[0]:.3g}"
     if not (diff.changed or diff.unknown or diff.left_out):
         return "discard", "both sides ran the same code and inputs; is the package installed from one of them?"
@@ -297,21 +293,6 @@ def names_data(axis: str) -> bool:
     """Whether an input that differs names data, as ``inputs.train_data`` does, and not how it is loaded."""
     words = set(re.split(r"[^a-z]+", axis.lower()))
     return axis.startswith("inputs.") and bool(words & DATA) and not words & LOADING
-
-
-def _gradients(base: Sequence[Parsed], candidate: Sequence[Parsed]) -> tuple[float, float] | None:
-    """First gradient norms of both sides that are not of one model and one loss: frozen layers, tokens left out.
-
-    Launches of a side that agree are of one seed, by which both sides then have to agree.
-    """
-    sides = [
-        sorted(float(item.stated[GRADIENT]) for item in side if item.stated.get(GRADIENT)) for side in (base, candidate)
-    ]
-    if not all(sides):
-        return None
-    seeded = all(len(norms) > 1 and math.log(norms[-1] / norms[0]) < AGREED for norms in sides)
-    a, b = (norms[len(norms) // 2] for norms in sides)
-    return (a, b) if abs(math.log(b / a)) > (OF_ONE_SEED if seeded else OF_TWO) else None
 
 
 def _quoted(item: Finding) -> str:

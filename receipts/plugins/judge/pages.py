@@ -79,15 +79,8 @@ def _row(number: int, item: Tried) -> tuple[str | Cell, ...]:
     better = f"{math.exp(at.ratio):.4f}" if at is not None else "–"
     turns = str(item.outcome.turns) if item.outcome is not None else "–"
     mark: Cell = (Mark(_STATES[word], "open" if word == "again" else word),)
-    return (
-        f"{number} {item.trial.number}",
-        mark,
-        better,
-        interval,
-        turns,
-        f"{100 * item.level:.2g} %",
-        item.standing or "–",
-    )
+    level = f"{100 * item.level:.2g} %"
+    return f"{number} {item.trial.number}", mark, better, interval, turns, level, item.standing or "–"
 
 
 def _lead(seen: Campaign) -> Iterator[str]:

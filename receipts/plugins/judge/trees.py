@@ -31,7 +31,7 @@ WORDS: Final = frozenset(
 )
 DATA: Final = frozenset(("data", "dataset", "datasets", "tokenizer", "tokenizers"))
 KINDS: Final = frozenset(
-    (
+    [
         ".arrow",
         ".bin",
         ".csv",
@@ -46,7 +46,7 @@ KINDS: Final = frozenset(
         ".txt",
         ".zst",
         ".gz",
-    )
+    ]
 )
 CODE: Final = frozenset((".py", ".pyi", ".sh", ".cpp", ".cu", ".cc", ".h", ".md"))
 STARTERS: Final = frozenset(("sitecustomize.py", "usercustomize.py", "receipts.toml"))
@@ -111,15 +111,8 @@ class SideFolder:
 
     def git(self, *words: str) -> str:
         """Git over the trees of both sides."""
-        return git(
-            "-c",
-            "core.looseCompression=0",
-            "-c",
-            "core.autocrlf=false",
-            *words,
-            folder=self.top,
-            environment=self._variables,
-        )
+        options = ("-c", "core.looseCompression=0", "-c", "core.autocrlf=false")
+        return git(*options, *words, folder=self.top, environment=self._variables)
 
 
 class Sides:

@@ -122,16 +122,12 @@ class Trial:
     @property
     def chip_hours(self) -> float | None:
         """The same in chip-hours; None where a launch does not state its chips."""
-        if any(item.chips is None or item.finished is None for item in self.entries):
-            return None
-        return (
-            sum(
-                (item.chips or 0) * (item.finished - item.started).total_seconds()
-                for item in self.entries
-                if item.finished
-            )
-            / 3600
-        )
+        spent = [
+            item.chips * (item.finished - item.started).total_seconds() / 3600
+            for item in self.entries
+            if item.chips is not None and item.finished is not None
+        ]
+        return sum(spent) if len(spent) == len(self.entries) else None
 
 
 def _by_session(store: Store, pattern: str) -> dict[str, Trial]:

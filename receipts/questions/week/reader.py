@@ -353,6 +353,7 @@ class ReportReader:
         links = self._witness_links.get(row.id, ALONE)
         return replace(
             self.facts(self.launch(row).parsed),
+            taken_in={row.id: row.submitted_at},
             witnesses=tuple(self._parsed(links.witnesses)),
             witnessed=tuple(self._parsed(links.witnessed)),
             sides={other.id: frozenset({side_of(self.launch(row).parsed)}) for other in links.witnesses},

@@ -41,7 +41,7 @@ from receipts.store.sql import Lookup, engine_of
 from receipts.store.sql.statement import Ask, Row, SqlStatement
 from receipts.store.tables import axis_values, documents, placements, receipts, supersessions
 
-Relation = Literal["witnesses", "failures", "resumed", "replaced", "at_once"]
+Relation = Literal["taken_in", "witnesses", "failures", "resumed", "replaced", "at_once"]
 # Related documents that are read for one receipt, the newest: each is parsed.
 MAX_RELATED: Final = 20
 _OWN: Final = receipts.alias("own")
@@ -79,6 +79,7 @@ REPLACED: Final = _related_documents(
     receipts.c.launch == bindparam("launch"),
     receipts.c.seq < func.coalesce(_own_column(_OWN.c.seq), 2**62),
 )
+TAKEN_IN: Final = SqlStatement(select(receipts.c.submitted_at).where(receipts.c.id == bindparam("id")))
 AT_ONCE: Final = _related_documents(
     receipts.c.started == bindparam("started"),
     receipts.c.host == bindparam("host"),
@@ -95,6 +96,7 @@ def related_questions(item: Parsed, settings: LaunchSettings) -> Iterator[tuple[
     One look-up of witnesses: a witness shows its own path, and no other is asked to witness it.
     """
     run, names = item.receipt.run, {"id": item.id, "launch": safe(item.receipt.run.launch)}
+    yield "taken_in", (TAKEN_IN, {"id": item.id})
     if run.witness_for is None:
         yield "witnesses", (WITNESSES, names)
     else:
@@ -215,6 +217,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
             if not same_principal(its, own or actor):
                 strangers.add(other.id if named is None else item.id)
     # Receipts that come in together have not seen one another in the store.
+    taken_in = {item.id: rows[0][0] for item in group if (rows := known.get((item.id, "taken_in")))}
     resumed = {item.id: _parsed(rows[0]) for item in group if (rows := known.get((item.id, "resumed")))}
     replaced = {item.id: tuple(map(_parsed, rows)) for item in group if (rows := known.get((item.id, "replaced")))}
     at_once = {
@@ -224,6 +227,7 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
     }
     return replace(
         known_facts,
+        taken_in=taken_in,
         witnesses=tuple(witnesses.values()),
         witnessed=tuple(witnessed.values()),
         resumed={**known_facts.resumed, **resumed},

@@ -14,7 +14,8 @@ from receipts.ingest.scan import scan
 from receipts.readers.torch.profiler import KeyAveragesReader
 
 SAMPLES = Path(__file__).parent / "samples"
-EXAMPLES = Path(__file__).parents[3] / "examples"
+EVIDENCE = Path(__file__).parents[3] / "examples" / "recorder" / "evidence"
+SAMPLES = Path(__file__).parent / "samples"
 ENGINE = "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<float>(float*)"
 CUDNN = "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_64x128x128_1x1x1_kernel0_0"
 BF16, FP8 = "nvjet_sm90_tst_64x8_64x16_1x2_h_bz_TNT", "nvjet_sm90_qqtst_64x8_64x16_1x2_h_bz_TNT"
@@ -139,16 +140,16 @@ def test_key_averages_of_a_real_run_show_math_attention_and_their_steps() -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "attention"),
+    ("path", "attention"),
     [
-        ("cpu/evidence/torch-math-1", "math"),
-        ("cpu/evidence/torch-flash-1", "sdpa_flash"),
-        ("recorder/evidence/torch-decoder-clean", "sdpa_flash"),
-        ("recorder/evidence/torch-decoder-sdpa", "math"),
+        (SAMPLES / "operators_math.json", "math"),
+        (SAMPLES / "operators_flash.json", "sdpa_flash"),
+        (EVIDENCE / "torch-decoder-clean.json", "sdpa_flash"),
+        (EVIDENCE / "torch-decoder-sdpa.json", "math"),
     ],
 )
-def test_sums_of_operators_that_a_loop_kept_show_its_path(name: str, attention: str) -> None:
-    file = read(EXAMPLES / f"{name}.json")
+def test_sums_of_operators_that_a_loop_kept_show_its_path(path: Path, attention: str) -> None:
+    file = read(path)
     (reading,) = file.readings
     assert {(item.leaf, item.value) for item in reading.seen} == {
         ("framework", "torch"),
