@@ -24,8 +24,9 @@ from receipts.axes.signature import sign
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
+from receipts.questions.ladder import next_rung
 from receipts.questions.plan import read_plan
-from receipts.questions.preflight import next_rung, preflight
+from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Store, open_store
 

@@ -9,7 +9,8 @@ from receipts.base.units import amount
 from receipts.publish.page import Mark, Page, Section, State, Table, named_rows, table_of
 
 if TYPE_CHECKING:
-    from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Ranked, Rung
+    from receipts.questions.ladder import Rung
+    from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Ranked
     from receipts.receipt import Parsed
 
 STATES: Final[dict[str, tuple[State, str]]] = {

@@ -333,6 +333,3 @@ def layout_problems(plan: Parsed, lane: Lane, rules: RuleSet) -> list[Problem]:
         for item in findings
         if item.code in rules.about(Topic.LAYOUT) and item.level is Level.ERROR and not item.unjudged
     ]
-
-
-__all__ = ["before_run", "file_name", "parse_plan", "plan_of", "read_plan", "write_plan"]

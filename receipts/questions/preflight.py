@@ -21,7 +21,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
 from receipts.base.errors import InputError, Problem
 from receipts.base.units import amount
-from receipts.questions.ladder import Rung, Skipped, next_rung
+from receipts.questions.ladder import Rung, next_rung
 from receipts.questions.plan import plan_of
 from receipts.receipt import Document, Parsed
 from receipts.receipt.load import parse_json
@@ -192,25 +192,6 @@ def estimated(plan: Parsed, lane: Lane) -> Fit | None:
         surface=str(surface.name) if surface is not None else None,
         tolerance=lane.estimate_tolerance,
     )
-
-
-__all__ = [
-    "CODES",
-    "CandidatePlan",
-    "PlanAnswer",
-    "PreflightAnswer",
-    "PreflightEvidence",
-    "Ranked",
-    "Rung",
-    "Skipped",
-    "Status",
-    "answered",
-    "as_lines",
-    "candidates",
-    "next_rung",
-    "preflight",
-    "ranked",
-]
 
 
 Status = Literal["worked", "likely", "unknown", "predicted", "failed"]

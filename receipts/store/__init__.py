@@ -13,7 +13,8 @@ from receipts import lazy
 if TYPE_CHECKING:
     from receipts.store.decisions import Decision, Pin, Quote
     from receipts.store.entry import Entry
-    from receipts.store.query.lists import Condition, Filters, ListPlan, condition
+    from receipts.store.query.conditions import Condition, condition
+    from receipts.store.query.lists import Filters, ListPlan
     from receipts.store.store import Store, open_store
     from receipts.store.submission import Prepared, Submitted, prepare
     from receipts.store.verdicts import NewClaim, StoredClaim, StoredClaimVerdict, StoredVerdict
@@ -25,7 +26,8 @@ else:
         {
             "receipts.store.decisions": "Decision Pin Quote",
             "receipts.store.entry": "Entry",
-            "receipts.store.query.lists": "Condition Filters ListPlan condition",
+            "receipts.store.query.conditions": "Condition condition",
+            "receipts.store.query.lists": "Filters ListPlan",
             "receipts.store.store": "Store open_store",
             "receipts.store.submission": "Prepared Submitted prepare",
             "receipts.store.verdicts": "NewClaim StoredClaim StoredClaimVerdict StoredVerdict",

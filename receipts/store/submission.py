@@ -184,9 +184,6 @@ def ask_related(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> li
     return [(_RELATED, related), (_PURGED, {"new": values(ids)})]
 
 
-__all__ = ["Prepared", "Submitted", "prepare", "take"]
-
-
 class Submitted(NamedTuple):
     """What became of a receipt that the store holds. `new` is False where the same bytes were there already.
 

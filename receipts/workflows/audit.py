@@ -262,9 +262,6 @@ def _sides(given: VerdictRecord) -> list[tuple[str, str | None]]:
     return [(side, item) for side in sides for item in given.body.get(side) or ()]
 
 
-__all__ = ["Audit", "Fault", "Kind", "audit", "refuse_changed"]
-
-
 @dataclass(frozen=True, slots=True)
 class Audit:
     """What an audit found. `counts` are rows by table, `unsealed` the receipts and verdicts that no seal holds yet.

@@ -133,27 +133,17 @@ class Revalidation:
 
     def _receipts(self) -> Iterator[Rejudged]:
         for batch in self._stale.receipts():
-            batch_wanted = [item for item in batch if self._wanted([item.lane])]
-            judged, failed = self._read(batch_wanted)
-            verdicts = [item for _, item in judge_new([parsed for _, parsed in judged], self.store, self.rulebook)]
-            again = [
-                (
-                    _changed(
-                        "receipt", (item.id,), verdict.label or item.id[:12], item.document, verdict_to_json(verdict)
-                    ),
-                    item,
-                )
-                for (item, _), verdict in zip(judged, verdicts, strict=True)
-            ]
-            new = [
-                (verdict, item.number)
-                for verdict, (change, item) in zip(verdicts, again, strict=True)
-                if self._is_new(change, item.document)
-            ]
+            judged, failed = self._read([item for item in batch if self._wanted([item.lane])])
+            again = judge_new([parsed for _, parsed in judged], self.store, self.rulebook)
+            changes, new = [], []
+            for (item, _), (_, verdict) in zip(judged, again, strict=True):
+                label = verdict.label or item.id[:12]
+                changes.append(_changed("receipt", (item.id,), label, item.document, verdict_to_json(verdict)))
+                if self._is_new(changes[-1], item.document):
+                    new.append((verdict, item.number))
             if new and not self.dry_run:
                 self._stale.record(new)
-            yield from failed
-            yield from (change for change, _ in again)
+            yield from (*failed, *changes)
 
     def _is_new(self, change: Rejudged, before: Mapping[str, Any]) -> bool:
         """Whether a verdict says anything that the last one does not: it is another, or of other rules."""

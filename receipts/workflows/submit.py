@@ -323,9 +323,6 @@ def _judged(item: Submission, launch: Launch, verdict: ReceiptVerdict) -> Submis
         return replace(item, error=error)
 
 
-__all__ = ["BATCH", "Signers", "Submission", "exit_code", "submit"]
-
-
 def submit(
     documents: Iterable[Item],
     store: Store,

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from receipts.axes.lane import Lane
-from receipts.questions.ladder import FIRST_THAT_REDUCES, idle
+from receipts.questions.ladder import FIRST_THAT_REDUCES, idle, next_rung
 from receipts.questions.plan import parse_plan, read_plan, write_plan
-from receipts.questions.preflight import Fit, PreflightAnswer, answered, candidates, next_rung, preflight, ranked
+from receipts.questions.preflight import Fit, PreflightAnswer, answered, candidates, preflight, ranked
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Store, open_store
 from store_receipts import RULEBOOK, parsed, ready

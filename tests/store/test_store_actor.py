@@ -12,7 +12,8 @@ from command_line import Shell
 from receipts.base.environment import Actor, this_process
 from receipts.base.errors import ConflictError, StoreError
 from receipts.store import Submitted, open_store, prepare
-from receipts.store.query.lists import Filters, condition
+from receipts.store.query.conditions import condition
+from receipts.store.query.lists import Filters
 from store_receipts import judged, parsed, ready
 
 MALLORY, ANA = Actor("token", "mallory"), Actor("token", "ana")

@@ -24,7 +24,7 @@ from receipts.emit import places
 
 if TYPE_CHECKING:
     from receipts.plugins.run.folder import Attempt, AttemptFolder
-    from receipts.questions.preflight import Rung
+    from receipts.questions.ladder import Rung
     from receipts.receipt import Parsed
 
 

@@ -21,8 +21,9 @@ from receipts.plugins.run.command import exit_code
 from receipts.plugins.run.document import Tree, complete, step_down
 from receipts.plugins.run.folder import Attempt, AttemptFolder
 from receipts.plugins.run.launcher import gather
+from receipts.questions.ladder import Rung, next_rung
 from receipts.questions.plan import before_run, parse_plan, plan_of
-from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, Rung, next_rung, preflight
+from receipts.questions.preflight import PreflightAnswer, PreflightEvidence, preflight
 from receipts.receipt import Document, Parsed, Role, parse
 from receipts.receipt.leaves import find_leaf
 

@@ -20,7 +20,7 @@ from receipts.store.documents import meeting_leaves
 from receipts.store.entries import entries_of
 from receipts.store.entry import Entry
 from receipts.store.index import instant, values_of
-from receipts.store.query.conditions import Condition, condition
+from receipts.store.query.conditions import Condition
 from receipts.store.query.terms import AxisTerm, Terms, naming, resolve_terms
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, placements, receipts
@@ -90,8 +90,6 @@ def plan_list(
     common = count >= COUNTED
     return ListPlan("index" if lead == AXES else "key", lead, total if common else count, common, documents)
 
-
-__all__ = ["Condition", "Filters", "ListPlan", "Order", "Progress", "condition", "find", "plan"]
 
 Progress = Callable[[int, int], None]
 _ENTRIES: Final = 100  # rows of receipts that are read together
