@@ -310,7 +310,7 @@ def _counted(a: Parsed, b: Parsed) -> bool:
 def _resolved(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Iterator[InputChange]:
     for key in sorted(left.resolved.keys() & right.resolved.keys()):
         one, other = left.resolved[key], right.resolved[key]
-        if normal(one) != normal(other) and not books.role(key, one, other):
+        if one != other and normal(one) != normal(other) and not books.role(key, one, other):
             yield InputChange(key, one, other)
 
 

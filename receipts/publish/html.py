@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,7 @@ def _cell(context: Context, cell: Cell) -> Markup:
     return Markup("".join(shown))
 
 
+@lru_cache(maxsize=4096)  # the pages of a site name the same settings
 def _broken(item: str, code: bool = False) -> Markup:
     """Text whose long words, such as a leaf's path, may go on in the next line after a dot or the like.
 
