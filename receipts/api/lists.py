@@ -135,15 +135,17 @@ def frontier_page(rows: Sequence[dict[str, Any]]) -> Page:
 
     sections = []
     for lane, held in groupby(rows, key=lambda row: row["lane"]):
-        items = list(held)
-        parts = [_table(title, [row for row in items if row["standing"] == name]) for name, title in TITLES.items()]
+        items, parts = list(held), []
+        for name, title in TITLES.items():
+            if some := [row for row in items if row["standing"] == name]:
+                parts.append(Section(f"{lane}-{name}", title, tables=(_table(title, some),)))
         codes = sorted({code for row in items if row["standing"] == "reported" for code in row["open_questions"]})
         waits = (f"What is reported waits for {', '.join(codes)}.",) if codes else ()
-        sections.append(Section(f"lane-{lane}", lane, waits, tables=tuple(part for part in parts if part.rows)))
+        sections.append(Section(f"lane-{lane}", lane, waits, sections=tuple(parts)))
     counts = Counter(row["standing"] for row in rows)
     named = [f"{counts[name]} {words}" for name, words in HEADLINE.items() if counts[name] or name == "proven"]
     headline = (", ".join(named),)
-    lead = () if rows else ("No successful launch states a rate and its shape; add one with: receipts submit run.json",)
+    lead = () if rows else ("No successful launch states a rate and its shape; see: receipts list, receipts lanes",)
     return Page("Frontier", headline, lead=lead, sections=tuple(sections))
 
 

@@ -40,6 +40,7 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "neighbours": ("questions.compare", "Show every stored receipt that differs in one axis."),
         "noise": ("questions.compare", "Show how much identical launches vary."),
         "list": ("questions.receipts", "List receipts by any axis, lane or outcome."),
+        "frontier": ("questions.claims", "List the best results of each lane, proven and reported."),
         "show": ("questions.receipts", "Show one receipt: what ran, where, and how fast."),
         "chips": ("questions.receipts", "Draw memory by physical chip, or how it changed."),
         "repro": ("questions.receipts", "Print a script that repeats a receipt's run."),

@@ -99,13 +99,12 @@ def _legend(heat: Heat, kind: str) -> Iterator[str]:
     first, last = (f"{heat.amount(end)} GiB" for end in ((high, low) if heat.worse == "lower" else (low, high)))
     yield f"scale: {first} {'▼ fell, ▲ rose' if heat.worse == 'either' else _SHADES} {last}"
     yield f"cells: {_CELLS[kind]}"
-    unstated = {chip for chip in heat.layout.places if chip not in heat.values} - heat.missing
     marks = (
         (heat.leaders - heat.doubled, f"{_LEADS} {WORST[heat.worse]}"),
         (heat.thin - heat.leaders - heat.doubled, f"{_THIN} less headroom than the lane keeps"),
         (heat.doubled, f"{_DOUBLED} two rows"),
         (heat.missing, f"{_MISSING} no row"),
-        (unstated, "~ not stated"),
+        (heat.unstated, "~ not stated"),
     )
     yield from (words for chips, words in marks if chips)
 

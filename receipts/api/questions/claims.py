@@ -212,12 +212,19 @@ def claim_footnote(
     return Answer(data, text.rstrip("\n"), verdict.exit_code)
 
 
-@question("frontier", costly=True, forms=("csv",), verb=False)
+@question("frontier", costly=True, forms=("csv",))
 def frontier(
     session: Session,
     lanes: Annotated[Sequence[str], Param(WORD, "Only this lane", ("--lane",), many=True, wire="lane")] = (),
 ) -> Answer:
-    """List the best proven result of every shape, beside the best that is merely reported."""
+    """List the best proven result of every shape of a lane, beside the best that is merely reported.
+
+    Examples:
+      receipts frontier
+      receipts frontier --lane nvidia-megatron
+
+    A shape is a model, a sequence length, an accelerator and a number of chips. Exit code: 0.
+    """
     from receipts.api.answer import Answer
     from receipts.api.lists import frontier, frontier_page
 

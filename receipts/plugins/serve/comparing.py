@@ -55,9 +55,7 @@ def _overlay(call: Call, answer: Any) -> Section | None:
         launch = next((one for item in side if (one := call.server.rulebook.launch(item)).durations), None)
         if launch is None:
             return None
-        segment, seconds = launch.segment, launch.durations
-        steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
-        traces.append(Trace(f"{'AB'[len(traces)]}: {launch.parsed.name[:60]}", seconds, steady))
+        traces.append(Trace.of(launch, f"{'AB'[len(traces)]}: {launch.parsed.name[:60]}"))
     caption = ("Step times of the first launch of each side that kept them",)
     figure = Figure("steps-overlay", caption, lambda name: steps_picture(traces, name=name, title="Steps of A and B"))
     return Section("steps", "Steps of A and B", figures=(figure,))

@@ -66,14 +66,11 @@ def _chips(call: Call, receipt: Receipt) -> Section | None:
 
 
 def _steps(call: Call, receipt: Receipt) -> Section | None:
-    launch = call.server.rulebook.launch(receipt.parsed)
-    segment, seconds = launch.segment, launch.durations
-    steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
-    if len(seconds) < 2:
+    trace = Trace.of(call.server.rulebook.launch(receipt.parsed))
+    if len(trace.seconds) < 2:
         return None
     caption = ("Step times; what is shaded is steady and counts",)
-    traces = [Trace("", seconds, steady)]
-    figure = Figure("steps-trace", caption, lambda name: steps_picture(traces, name=name, title="Steps"))
+    figure = Figure("steps-trace", caption, lambda name: steps_picture([trace], name=name, title="Steps"))
     return Section("steps", "Steps", figures=(figure,))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, draw_legend, frame, legend_height, nice
 from receipts.publish.pictures.svg import FAINT, MARKS, SMALL, Canvas
+
+if TYPE_CHECKING:
+    from receipts.metrics import Launch
 
 HEIGHT: Final = 180.0
 MAX_POINTS: Final = 400  # of more steps the slowest of each stretch is drawn
@@ -22,6 +25,13 @@ class Trace(NamedTuple):
     name: str
     seconds: Sequence[float]
     steady: Sequence[int]
+
+    @classmethod
+    def of(cls, launch: Launch, name: str = "") -> Trace:
+        """The steps of a launch, those steady that its steady segment keeps."""
+        segment, seconds = launch.segment, launch.durations
+        steady = segment.of(range(len(seconds))) if segment is not None and segment.status == "steady" else []
+        return cls(name, seconds, steady)
 
     @property
     def slowest(self) -> list[int]:

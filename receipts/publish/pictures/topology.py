@@ -145,6 +145,11 @@ class Heat:
     thin: frozenset[int] = frozenset()
 
     @property
+    def unstated(self) -> frozenset[int]:
+        """Chips of the layout whose row does not state the figure."""
+        return frozenset(self.layout.places) - self.values.keys() - self.missing
+
+    @property
     def scale(self) -> tuple[float, float]:
         """The ends of the scale in bytes: those of the values, yet so far apart that chips alike look alike."""
         low, high = min(self.values.values(), default=0.0), max(self.values.values(), default=0.0)
@@ -220,7 +225,7 @@ def _sentences(heat: Heat) -> tuple[str, ...]:
         (heat.thin, "!: less headroom than the lane keeps"),
         (heat.doubled, "×2: two rows, the larger figure is shown"),
         (heat.missing, "dotted: no row"),
-        (any(chip not in heat.values for chip in set(heat.layout.places) - heat.missing), "~: not stated"),
+        (heat.unstated, "~: not stated"),
     )
     return (*filter(None, ["; ".join(words for holds, words in marks if holds)]), *heat.note)
 

@@ -78,7 +78,10 @@ def picture(lanes: Sequence[LaneCourse], *, name: str, title: str) -> str:
     weeks = _weeks(lanes)
     row = _HEAD + min(max(_HEIGHT / len(lanes) - _HEAD, _PANELS[0]), _PANELS[1])
     height = len(lanes) * row + 40.0
-    alt = "; ".join(f"{item.lane}, {item.shape}: {_leads(item.leader)}" for item in lanes)
+    alt = "; ".join(
+        f"{item.lane}, {item.shape}: {number(item.leader.tokens_per_second_per_chip)} tokens/s/chip, {_leads(item.leader)}"
+        for item in lanes
+    )
     paint = partial(_paint, lanes, weeks, row)
     return svg.inline_svg(paint, name=name, width=_WIDTH, height=height, title=title, alt=alt)
 
@@ -86,7 +89,7 @@ def picture(lanes: Sequence[LaneCourse], *, name: str, title: str) -> str:
 def _leads(item: BestResult) -> str:
     """What leads, in words: who, and by how many launches, or why it is not proven."""
     how = counted(item.launches or 0, "launch", "launches") if item.standing == "proven" else _STANDINGS[item.standing]
-    return f"{number(item.tokens_per_second_per_chip)} tokens/s/chip, {plain(item.receipt.name, 60)}, {how}"
+    return f"{plain(item.receipt.name, 60)}, {how}"
 
 
 def _weeks(lanes: Sequence[LaneCourse]) -> list[Week]:
@@ -116,10 +119,7 @@ def _paint(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float, canva
         canvas.label(6.0, y, lane, bold=True)
         left = 14.0 + svg.extent(lane) * 1.1
         proven = item.leader.standing == "proven"
-        who = plain(item.leader.receipt.name, 60)
-        how = counted(item.leader.launches or 0, "launch", "launches") if proven else _STANDINGS[item.leader.standing]
-        sign = "✓" if proven else "?"
-        text = cut(f"{sign} {who}, {how}", 250.0, SMALL)
+        text = cut(f"{'✓' if proven else '?'} {_leads(item.leader)}", 250.0, SMALL)
         canvas.label(_WIDTH - 4.0, y, text, ha="right", size=SMALL, colour=YES if proven else _OPEN.light)
         room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
         if room > 40.0:
