@@ -78,10 +78,9 @@ def picture(lanes: Sequence[LaneCourse], *, name: str, title: str) -> str:
     weeks = _weeks(lanes)
     row = _HEAD + min(max(_HEIGHT / len(lanes) - _HEAD, _PANELS[0]), _PANELS[1])
     height = len(lanes) * row + 40.0
-    alt = "; ".join(
-        f"{item.lane}, {item.shape}: {number(item.leader.tokens_per_second_per_chip)} tokens/s/chip, {_leads(item.leader)}"
-        for item in lanes
-    )
+    leaders = ((item, number(item.leader.tokens_per_second_per_chip)) for item in lanes)
+    texts = (f"{item.lane}, {item.shape}: {rate} tokens/s/chip, {_leads(item.leader)}" for item, rate in leaders)
+    alt = "; ".join(texts)
     paint = partial(_paint, lanes, weeks, row)
     return svg.inline_svg(paint, name=name, width=_WIDTH, height=height, title=title, alt=alt)
 
