@@ -437,6 +437,6 @@ def leaf(path: str) -> str:
 
 
 def ends_of(member: Member) -> tuple[str, str]:
-    """Both values of a member for people: what an option was not given is no leaf that was not stated."""
+    """Both values of a member for people: an option that was not given differs from a leaf that was not stated."""
     shown = in_words if member.path.startswith(PREFIX) else stated_words
     return shown(member.a), shown(member.b)

@@ -37,7 +37,7 @@ def bundled_folder(name: str) -> Path:
     Raises `ResourceError` where neither the wheel's copy nor the checkout's original is there.
     """
     if name not in FOLDERS:
-        raise ResourceError(f"{name!r} is no folder of this program; there are {', '.join(FOLDERS)}")
+        raise ResourceError(f"{name!r} is not a folder of this program; there are {', '.join(FOLDERS)}")
     bundled = _PACKAGE / "_bundled" / name
     if bundled.is_dir():
         return bundled

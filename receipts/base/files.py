@@ -55,7 +55,7 @@ def write_folder(folder: Path, files: Mapping[str, str | bytes], *, over: bool =
     Other files in the folder stay as they are. Raises UsageError as `write` does.
     """
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is no folder; name a folder that can be written")
+        raise UsageError(f"{folder} is not a folder; name a folder that can be written")
     with writable(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:

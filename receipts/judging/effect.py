@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OF_DAYS: Final = ("step", "rate")  # summaries of metrics whose level moves from day to day
 _NO_SPREAD: Final = (
-    "the launches of each side agree to the last digit: record finer times, or launches that are no copies"
+    "the launches of each side agree to the last digit: record finer times, or launches that are not copies"
 )
 
 

@@ -26,7 +26,7 @@ from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
 
 STEPS_ARE_NO_LAUNCHES = (
-    "the steps of one launch are no independent repeats, however many they are: name different launches"
+    "the steps of one launch are not independent repeats, however many they are: name different launches"
 )
 # What the rules on a pair read of the first launch of a side, for all of them, beside its axes.
 _OF_THE_FIRST = ("run.witness_for", "measurement.tokens_per_step", "data.kind", "data.dataset_digest")

@@ -259,7 +259,7 @@ def input_value(name: str, given: float | str) -> float:
     if name == "dtype":
         known = dtype_of(str(given).lower())
         if known is None:
-            raise ValueError(f"{given!r} is no type of an element; write bf16, fp32, fp8")
+            raise ValueError(f"{given!r} is not an element type; write bf16, fp32, fp8")
         return DTYPES[known].bytes
     if not isinstance(given, str):
         return float(given)

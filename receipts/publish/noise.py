@@ -92,7 +92,7 @@ def missing(item: LaneNoise) -> str | None:
     if item.floor.sigma is not None:
         return None
     if item.floor.launches:
-        return "equal launches agree to the last digit: a finer clock, or launches that are no copies, would show σ"
+        return "equal launches agree to the last digit: a finer clock, or launches that are not copies, would show σ"
     launches = counted(item.stored, "launch", "launches")
     return f"{launches}, none of them repeated: run one configuration twice, with every axis stated, to show σ"
 

@@ -57,7 +57,7 @@ def upcast(
         problem = Problem("schema_version", "it is missing", f'state "schema_version": "{target}"')
         raise InputError(source, [problem])
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        what = f"{shown(repr(version))} is no version"
+        what = f"{shown(repr(version))} is not a version"
         raise InputError(source, [Problem("schema_version", what, f'state "{target}"')])
     while version != target and version not in READ_AS_THEY_ARE:
         if _numbers(version) > _numbers(target):

@@ -168,7 +168,7 @@ def _unknown(text: str, alphabet: Alphabet) -> Iterator[Problem]:
         if letter not in alphabet.letters and letter not in MTP + STAGE + OPEN + CLOSE:
             yield Problem(
                 PATTERN_PATH,
-                f"{letter!r} at position {position} of {text!r} is no letter of the alphabet {alphabet.name}",
+                f"{letter!r} at position {position} of {text!r} is not a letter of the alphabet {alphabet.name}",
                 f"accepted: {accepted}, with {STAGE} between stages and {MTP} before MTP",
             )
 
@@ -257,7 +257,7 @@ def contradiction(pattern: Pattern | str, family: str) -> str:
         "ssm": _has(attends) if keeps else "it has no state-space block",
         "sparse": "" if attends or routes else "it has neither attention nor expert blocks",
     }
-    return wrong.get(family, f"{family!r} is no family")
+    return wrong.get(family, f"{family!r} is not a family")
 
 
 def _has(kinds: frozenset[BlockKind]) -> str:

@@ -61,7 +61,7 @@ def read_public(text: str, source: str) -> PublicKey:
         blob, head = "".join(line for line in text.split("\n") if not line.startswith("-----")), _SPKI
     else:
         raise UsageError(
-            f"{source}: this is no public Ed25519 key; give the .pub file of receipts key new or ssh-keygen"
+            f"{source}: this is not a public Ed25519 key; give the .pub file of receipts key new or ssh-keygen"
         )
     try:
         content = b64decode("".join(blob.split()), validate=True)
@@ -154,7 +154,7 @@ def read_private(word: str) -> PrivateKey:
     except TypeError:
         raise UsageError(f"{place}: the key has a passphrase; use one without: receipts key new NAME") from None
     except Exception:  # cryptography raises errors of several libraries for bytes that are not a key
-        raise UsageError(f"{place}: this is no private key; make one with: receipts key new NAME") from None
+        raise UsageError(f"{place}: this is not a private key; make one with: receipts key new NAME") from None
     if not isinstance(key, extra(_ED25519, "sign").Ed25519PrivateKey):
         raise UsageError(f"{place}: only Ed25519 keys sign receipts; make one with: receipts key new NAME")
     return PrivateKey(key, place.stem)

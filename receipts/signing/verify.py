@@ -66,12 +66,12 @@ def unpack(raw: bytes) -> dict[str, bytes]:
             for member in tar:
                 content = tar.extractfile(member) if member.isreg() else None
                 if content is None or member.name in files:
-                    raise Refused(f"{member.name!r} is no plain file, or is there twice")
+                    raise Refused(f"{member.name!r} is not a plain file, or is there twice")
                 files[member.name] = content.read()
         if pack(files) != raw:
             raise Refused("the tar has bytes that are of none of its files")
     except (tarfile.TarError, OSError, ValueError, EOFError, OverflowError) as error:
-        raise Refused(f"this is no bundle: {error}") from None
+        raise Refused(f"this is not a bundle: {error}") from None
     return files
 
 
@@ -85,7 +85,7 @@ class Key:
         head = _BLOB if ssh else _SPKI
         content = base64.b64decode("".join(blob.split()))
         if not content.startswith(head) or len(content) != len(head) + 32:
-            raise Refused("the key is no public Ed25519 key")
+            raise Refused("the key is not a public Ed25519 key")
         self.raw = content[len(head) :]
         digest = hashlib.sha256(_BLOB + self.raw).digest()
         self.fingerprint = f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
@@ -123,7 +123,7 @@ def opened(raw: bytes, kind: str, name: str, keys: list[Key], *, several: bool =
         signers = [(key, signature) for signer, signature in rows for key in keys if key.fingerprint == signer]
         first = rows[0][0]
     except REFUSALS as error:
-        raise Refused(f"{name}: this is no envelope: {error}") from None
+        raise Refused(f"{name}: this is not an envelope: {error}") from None
     message = b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload)
     for key, signature in signers:
         if not key.verifies(signature, message):
@@ -241,7 +241,7 @@ def check(bundle: bytes, keys: list[Key]) -> list[str]:
         raise Refused("the files are not those that were signed")
     statement = signed(files.get(VERDICT, b""), STATEMENT, VERDICT, keys[0])
     if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
-        raise Refused("the statement is no verdict on receipts")
+        raise Refused("the statement is not a verdict on receipts")
     receipts = [item["digest"]["sha256"] for item in statement["subject"]]
     for receipt in receipts:
         if sha256(files.get(f"receipts/{receipt}.json", b"")) != receipt:

@@ -75,5 +75,5 @@ def test_a_package_without_a_checkout_says_so(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.parametrize("name", ["tests", "../schema", "", "schema/examples"])
 def test_a_folder_that_does_not_ship_is_refused(name: str) -> None:
-    with pytest.raises(ResourceError, match="is no folder of this program"):
+    with pytest.raises(ResourceError, match="is not a folder of this program"):
         environment.bundled_folder(name)

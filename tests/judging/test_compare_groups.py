@@ -109,7 +109,7 @@ def test_without_a_common_seed_the_means_of_the_first_losses_decide_in_any_order
 
 def test_a_launch_named_twice_is_refused_and_told_why() -> None:
     a, b = group("a", 2), group("b", 2, numerics__learning_rate=7)
-    with pytest.raises(UsageError, match="no independent repeats"):
+    with pytest.raises(UsageError, match="not independent repeats"):
         judged([*a, a[0]], b)
 
 

@@ -74,7 +74,7 @@ def _refusals(setup: Setup) -> Iterator[str]:
     if layout.pipeline > 1 or layout.context > 1:
         yield "pipeline and context parallelism are not compiled: the step is one SPMD program; set both to 1"
     if chips not in TOPOLOGIES:
-        yield f"{chips} chips are no v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
+        yield f"{chips} chips are not a v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
     if layout.zero == 2:
         yield "state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all"
     if any(BlockKind.SPARSE_ATTENTION in layer for layer in model.layers) and model.indexer is None:

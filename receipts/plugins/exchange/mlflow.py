@@ -90,7 +90,7 @@ def tracked_runs(place: str) -> Iterator[TrackedRun]:
         try:
             yield from _server(place.rstrip("/"))
         except (KeyError, TypeError, AttributeError, ValueError):
-            raise UsageError(f"{place}: this is no answer of MLflow; name the URL of its server") from None
+            raise UsageError(f"{place}: this is not an answer of MLflow; name the URL of its server") from None
         return
     folder = Path(place.removeprefix("file://"))
     described = {path for level in ("", "[!.]*/", "[!.]*/[!.]*/") for path in folder.glob(f"{level}meta.yaml")}

@@ -225,7 +225,7 @@ def problem_of(formula: str, names: Iterable[str]) -> str:
     try:
         tree = ast.parse(formula, mode="eval")
     except (SyntaxError, ValueError):
-        return "it is no arithmetic"
+        return "it is not arithmetic"
     allowed = (ast.Expression, ast.BinOp, ast.Name, ast.Load, ast.Constant, *_OPERATIONS)
     for node in ast.walk(tree):
         if not isinstance(node, allowed) or (

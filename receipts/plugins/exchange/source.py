@@ -53,7 +53,7 @@ def source(place: Path) -> ExportSource:
 def _about(place: Path, manifest: Any) -> Mapping[str, Any]:
     """What an export says of itself, checked."""
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise _wrong(place, "", "this is no export of receipts", _MADE)
+        raise _wrong(place, "", "this is not an export of receipts", _MADE)
     if manifest.get("version") != VERSION:
         newer = f"it has version {manifest.get('version')}, and this program reads {VERSION}"
         raise _wrong(place, "version", newer, "upgrade the program: pip install --upgrade frontier-receipts")

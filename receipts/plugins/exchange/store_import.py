@@ -167,7 +167,7 @@ class _StoreImport:
         elif answer is None:
             why = "the verdict that it was stored with has not come with it"
         elif row["status"] not in _STATUSES or row["path_answer"] not in _PATHS:
-            why = f"{row['status']!r} is no status of a receipt"
+            why = f"{row['status']!r} is not a status of a receipt"
         elif (row["status"], row["path_answer"]) != answer[:2]:
             why = (
                 f"its row says {row['status']}, path {row['path_answer']}, and the verdict that it was stored with "

@@ -125,7 +125,7 @@ def pointer_to(raw: bytes, place: str, receipt: str | None, key: str | None) -> 
     chosen = [item for item in ids if item.startswith(receipt or "")]
     if len(chosen) != 1:
         known = ", ".join(item[:12] for item in ids[:10])
-        raise UsageError(f"name one receipt of the bundle with --receipt: {known}" if ids else "this is no bundle")
+        raise UsageError(f"name one receipt of the bundle with --receipt: {known}" if ids else "this is not a bundle")
     if '"' in place or "\\" in place or not place.isprintable():
         raise UsageError(f"--at {place}: write a path, https://…, or oci://HOST/NAME:TAG")
     if key is not None:

@@ -39,7 +39,7 @@ def test_the_extra_that_is_absent_is_named(shell: Shell) -> None:
     ({"hardware__accelerator": "NVIDIA H200"}, f"compiles for {ACCELERATOR}"),
     (
         {"hardware__chips": 3, "parallelism__data": 3, "parallelism__shard": 3, "batch__global_batch": None},
-        "3 chips are no v6e slice",
+        "3 chips are not a v6e slice",
     ),
     ({"run__kind": "serving"}, "only a train step is compiled"),
 ])  # fmt: skip

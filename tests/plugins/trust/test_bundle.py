@@ -109,7 +109,7 @@ def test_a_signed_statement_of_another_type_is_refused(signing: Shell, monkeypat
     monkeypatch.setattr("receipts.plugins.trust.bundle.PREDICATE_TYPE", "https://slsa.dev/provenance/v1")
     assert signing("bundle", "one", "two", "--sign", "ana", "--output", "x.tar").code == 0
     raw = (signing.folder / "x.tar").read_bytes()
-    with pytest.raises(verify.Refused, match="the statement is no verdict on receipts"):
+    with pytest.raises(verify.Refused, match="the statement is not a verdict on receipts"):
         verify.check(raw, [verify.Key((signing.folder / "ana.pub").read_text())])
 
 
@@ -131,7 +131,7 @@ def test_an_openssl_that_cannot_check_is_named(
 
 
 def test_a_tar_without_a_manifest_is_no_bundle(key: verify.Key) -> None:
-    with pytest.raises(verify.Refused, match=r"bundle\.dsse\.json: this is no envelope"):
+    with pytest.raises(verify.Refused, match=r"bundle\.dsse\.json: this is not an envelope"):
         verify.check(verify.pack({"a": b""}), [key])
 
 
