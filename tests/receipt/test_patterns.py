@@ -186,7 +186,7 @@ def test_blocks_may_be_called_by_their_family(text: str, alphabet: str, family: 
         ("AM", "dense", "mamba"),
         ("A", "ssm", "no state-space"),
         ("M", "sparse", "neither"),
-        ("A", "quantum", "no family"),
+        ("A", "quantum", "not a family"),
     ],
 )
 def test_a_family_that_its_pattern_denies_is_told_why(text: str, family: str, says: str) -> None:
