@@ -26,6 +26,12 @@ _SIZE = re.compile(
     r"(?P<number>[-+]?\d[\d,]*(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*(?P<letter>[kKMGTP]?)(?P<i>i?)(?P<b>[bB]?)(?:ytes)?"
 )
 
+# Sizes as allocators print them, all of base 1024. A number without its unit is a message that was cut; `\b` keeps
+# "25.3 G" of "25.3 GiB" from being a size.
+SIZE: Final = r"(\d{1,20}(?:\.\d{1,9})?\s?(?:[KMGT]iB|[KMGT]B?|B|bytes))\b(?![.,]?\d)"
+# NVML says "not available" with 2**64-1, and fractions that were never set are 2**64: no memory is that large.
+UNSET: Final = 1 << 60
+
 
 def number(value: Any) -> float | None:
     """The number that a text or a value is, or None: ``1,234.5``, ``"0.25"`` in quotes, ``1e-3``; no letter."""
@@ -58,6 +64,12 @@ def size(text: str, *, decimal: bool = False) -> int | None:
     factor = LETTERS[letter] if decimal and not match["i"] else BINARY[letter]
     value = float(match["number"].replace(",", "")) * factor
     return round(value) if isfinite(value) else None
+
+
+def binary_size(text: str | None) -> int | None:
+    """Bytes of a matched `SIZE` or of a plain count; None where nothing was matched, or where it is a sentinel."""
+    value = size(text) if text else None
+    return None if value is None or value >= UNSET else value
 
 
 def judged(losses: Sequence[float], norms: Sequence[float] = ()) -> tuple[bool, bool]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from receipts.ingest.literals import binary_size
 from receipts.ingest.reading import MAX_TEXT, AllocationFailure, Place
-from receipts.ingest.sizes import binary_size
 
 # Batch, heads, queries, keys.
 _SHAPE = re.compile(r"\b(?:bf16|f16|f32)\[(\d{1,9}(?:,\d{1,9}){3,4})\]")

@@ -16,10 +16,10 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from receipts.ingest import vocabulary
+from receipts.ingest.literals import binary_size
 from receipts.ingest.prefix import Frame, frame, spoken
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import AllocationFailure, Place, Reading
-from receipts.ingest.sizes import binary_size
 from receipts.readers.oom import cuda, refusal, xla
 
 MAX_TEXT: Final = 1 << 15

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from math import prod
 from typing import Final
 
+from receipts.ingest.literals import SIZE, binary_size
 from receipts.ingest.reading import AllocationFailure
-from receipts.ingest.sizes import SIZE, binary_size
 from receipts.readers.oom.refusal import NAME, OPERATOR, largest, named, refused
 
 _POOL = re.compile(

@@ -19,9 +19,9 @@ from typing import ClassVar, Final
 
 from receipts.base.units import KIB
 from receipts.ingest import vocabulary
+from receipts.ingest.literals import SIZE, binary_size
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import MemoryRow, Place, Reading
-from receipts.ingest.sizes import SIZE, binary_size
 
 _PLANNED: Final = re.compile(
     r"(?:host_)?(?:generated_code|argument|output|alias|temp)_size_in_bytes|peak_memory_in_bytes"

@@ -188,11 +188,6 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         " Peak mem 5.25 GB",
         {"loss": 2.5, "step_seconds": 2.0, "tokens_per_second": 1250.5, "peak_bytes": 5.25e9},
     ),
-    "metric_logger": (
-        "[10:00:00.500000] Epoch: [0]  [   7/1504]  eta: 0:10:00  lr: 0.000005  loss: 2.5000 (2.6000)"
-        "  grad_norm: 1.5000 (1.6000)  time: 4.2500  data: 0.0001  max mem: 51710",
-        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 4.25, "peak_bytes": 51710 * 2**20},
-    ),
     "trlx": (
         "[losses/total_loss: 2.50 | losses/policy_loss: 0.50 | losses/value_loss: 2.00]:  9%|▉  | 7/128 [08:40<59:59]",
         {"loss": 2.5},
@@ -231,7 +226,6 @@ OTHERS: Final = (
     "Progress on:eval 7.00it/64.0it rate:9.1it/s remaining:00:06 elapsed:00:01 postfix:loss=2.5",
     "  1%|          | 7/6000 [06:07<15:02:43,  9.17s/it, loss=2.5]",
     "Iter 7: Val loss 2.480, Val took 0.732s",
-    "Test:  [   7/1504]  eta: 0:10:00  loss: 2.5000 (2.6000)  time: 4.2500  data: 0.0001  max mem: 51710",
 )
 
 
