@@ -35,13 +35,6 @@ LOOKED_BACK: Final = 12  # failures whose bytes are compared before a rung is ch
 LOOKED_INTO: Final = 4  # documents of launches that are read for one answer, of each kind
 
 
-class _Seen(NamedTuple):
-    """A stored launch with what was read from its document."""
-
-    known: Entry
-    by: PreflightEvidence
-
-
 class PlanAnswer(NamedTuple):
     """What is known of a plan, and the next rung of its lane's ladder where it is not known or likely to work."""
 
@@ -88,24 +81,21 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) 
     seen = _read([*worked[:LOOKED_INTO], *failed[:LOOKED_INTO]], plan, lane, store)
     if not seen:
         return None
-    measured = [item for item in seen if not item.by.unlike and item.known.provenance == "measured"]
+    measured = [item for item in seen if not item.unlike and item.provenance == "measured"]
     last = (measured or seen)[0]
-    good = last.known.outcome == "ok"
+    good = last.outcome == "ok"
     status: Status = ("worked" if good else "failed") if measured else ("likely" if good else "predicted")
     return PreflightAnswer(
-        status, _why(last, status), plan.name, signature.signature, by=last.by, worked=len(worked), failed=len(failed)
+        status, _why(last, status), plan.name, signature.signature, by=last, worked=len(worked), failed=len(failed)
     )
 
 
-def _why(last: _Seen, status: Status) -> str:
-    known = last.known
-    did = "worked" if known.outcome == "ok" else f"failed ({known.failure_type})"
-    event = f"{known.name} {did} on {known.started:%Y-%m-%d}"
+def _why(last: PreflightEvidence, status: Status) -> str:
     if status in ("worked", "failed"):
-        return f"{event} with this signature"
-    if last.by.unlike:
-        return f"{event} with this signature, under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
-    return f"{event} with this signature; that is quoted and not measured"
+        return f"{last.event} with this signature"
+    if last.unlike:
+        return f"{last.event} with this signature{last.otherwise}"
+    return f"{last.event} with this signature; that is quoted and not measured"
 
 
 def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
@@ -114,20 +104,17 @@ def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> Pr
     if not seen:
         return None
     # The fewer circumstances differ, the more it says; of two that say as much, the newer.
-    last = min(seen, key=lambda item: (bool(item.by.unlike), item.known.provenance != "measured"))
-    good = last.known.outcome == "ok"
-    pressures = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.by.pressures)
-    did = "worked" if good else f"failed ({last.known.failure_type})"
-    why = f"{last.known.name} {did} on {last.known.started:%Y-%m-%d} at {'larger' if good else 'smaller'} {pressures}"
-    if last.by.unlike:
-        why += f", under other circumstances: {'; '.join(map(str, last.by.unlike[:3]))}"
-    return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last.by)
+    last = min(seen, key=lambda item: (bool(item.unlike), item.provenance != "measured"))
+    good = last.outcome == "ok"
+    pressures = ", ".join(f"{leaf.partition('.')[2]} {there}" for leaf, there, _ in last.pressures)
+    why = f"{last.event} at {'larger' if good else 'smaller'} {pressures}{last.otherwise}"
+    return PreflightAnswer("likely" if good else "predicted", why, plan.name, signature.signature, by=last)
 
 
-def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> list[_Seen]:
-    """The launches with their documents, the newest first."""
+def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> list[PreflightEvidence]:
+    """What the launches show, the newest first."""
     ordered = sorted(known, key=lambda item: item.started, reverse=True)
-    return [_Seen(item, evidence(item, store.parsed(item.id), plan, lane)) for item in ordered]
+    return [evidence(item, store.parsed(item.id), plan, lane) for item in ordered]
 
 
 def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
@@ -153,7 +140,7 @@ def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
         blocks=_blocks(there) if failure else None,
         lineage=lineage(there, lane),
         pressures=tuple([(path, str(a), str(b)) for path, a, b in values if a != b]),
-        unlike=unlike(there, plan, lane),
+        unlike=tuple(unlike(there, plan, lane)),
     )
 
 
@@ -237,6 +224,17 @@ class PreflightEvidence:
     pressures: tuple[tuple[str, str, str], ...] = ()
     unlike: tuple[Unlike, ...] = ()
 
+    @property
+    def event(self) -> str:
+        """What became of it, and when."""
+        did = "worked" if self.outcome == "ok" else f"failed ({self.failure_type})"
+        return f"{self.name} {did} on {self.started:%Y-%m-%d}"
+
+    @property
+    def otherwise(self) -> str:
+        """Under which other circumstances it ran, as the rest of a sentence."""
+        return f", under other circumstances: {'; '.join(map(str, self.unlike[:3]))}" if self.unlike else ""
+
 
 @dataclass(frozen=True, slots=True)
 class Fit:
@@ -295,12 +293,8 @@ _USUAL: Final = ("torch", "torch_xla", "jax", "jaxlib", "libtpu", "transformer-e
 _MAX_SHOWN: Final = 8
 
 
-def unlike(there: Parsed, here: Parsed, lane: Lane) -> tuple[Unlike, ...]:
+def unlike(there: Parsed, here: Parsed, lane: Lane) -> Iterator[Unlike]:
     """Where two launches of one signature differ all the same, for what both state."""
-    return tuple(_unlike(there, here, lane))
-
-
-def _unlike(there: Parsed, here: Parsed, lane: Lane) -> Iterator[Unlike]:
     theirs, mine = effective(there), effective(here)
     for path, value in theirs.items():
         if path in mine and mine[path] != value and _counts(path, lane):

@@ -7,7 +7,7 @@ found elsewhere by a query on the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -90,24 +90,21 @@ class Retests:
         self._store = reader.store
         self._until = until
         self._indexed: dict[str, bool] = {}
-        self._tried: dict[tuple[str, ...], Tried | None] = {}
+        self._tried: dict[tuple[object, ...], Tried | None] = {}
 
     @property
     def looked_for(self) -> int:
         """How many changes were looked for, each once."""
         return len(self._tried)
 
-    def at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
-        """The newest trial of a change at one of the lane's targets."""
-        return self._known("at target", self._at_target, change, like, lane, metric)
+    def newest(self, change: Change, like: Parsed, lane: Lane, metric: str, *, at_target: bool) -> Tried | None:
+        """The newest trial of a change at one of the lane's targets, or the newest elsewhere that was a gain.
 
-    def _known(
-        self, where: str, look: Callable[..., Tried | None], change: Change, like: Parsed, lane: Lane, metric: str
-    ) -> Tried | None:
-        """What was found of a change, which is looked for once."""
-        key = (where, lane.name, metric, repr(change))
+        Each is looked for once.
+        """
+        key = (at_target, lane.name, metric, repr(change))
         if key not in self._tried:
-            self._tried[key] = look(change, like, lane, metric)
+            self._tried[key] = (self._at_target if at_target else self._elsewhere)(change, like, lane, metric)
         return self._tried[key]
 
     def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
@@ -124,10 +121,6 @@ class Retests:
                     return tried
                 refused = refused or tried
         return refused
-
-    def elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
-        """The newest trial of a change away from the lane's targets that was a gain."""
-        return self._known("elsewhere", self._elsewhere, change, like, lane, metric)
 
     def _elsewhere(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         rows = self._rows(change, "b", like, lane, [Condition("outcome", "=", "ok")])
@@ -335,7 +328,7 @@ def _gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests, 
     changed = change_of(difference_under(lane, base, candidate))
     if not changed:
         return None
-    tried = (retests.at_target if beside else retests.elsewhere)(changed, candidate, lane, pair.metric)
+    tried = retests.newest(changed, candidate, lane, pair.metric, at_target=beside)
     if tried is None and not beside:
         return None
     own = Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
