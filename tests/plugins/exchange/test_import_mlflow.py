@@ -150,7 +150,7 @@ def test_what_is_no_server_of_mlflow_is_told_and_a_token_does_not_travel_in_the_
     monkeypatch: pytest.MonkeyPatch, url: str
 ) -> None:
     monkeypatch.setattr(_Tracking, "do_POST", lambda self: self._answer({"experiments": ["none"]}))
-    with pytest.raises(UsageError, match="no answer of MLflow"):
+    with pytest.raises(UsageError, match="not an answer of MLflow"):
         imported(url)
     with pytest.raises(Unreachable, match="does not answer"):
         imported("http://127.0.0.1:9")
