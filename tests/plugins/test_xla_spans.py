@@ -84,6 +84,18 @@ def test_an_operation_was_launched_by_the_call_of_its_run(numbered: bool) -> Non
     assert kept[0].host[0] == ("data wait", 0, 40)
 
 
+def test_an_operation_without_any_number_is_of_the_last_call_before_it() -> None:
+    """As torch_xla 2.9 writes it on a CPU."""
+    collector, kept = spans()
+    for at in (0, 1000, 2000):
+        collector.event("/host:CPU", "python", 1, "train", at, at + 900, {"step_num": at // 1000})
+        collector.event("/host:CPU", "tf_pytorchxla/7", 1, "PjRtCpuExecutable::ExecuteHelper", at + 50, at + 60, {})
+        operation = {"hlo_op": "dot.16", "hlo_module": "SyncTensorsGraph.137", "program_id": 1}
+        collector.event("/host:CPU", "tf_XLAPjRtCpuClient/1", 2, "dot.16", at + 100, at + 700, operation)
+    assert times(collector.finish({}, "")) == [{"gemm": 600, "launch-bound": 350, "queued, not started": 50}] * 2
+    assert list(kept[0].devices["CPU:0"].launched) == [50, 1050, 2050]
+
+
 def test_a_kernel_of_a_gpu_has_the_call_with_its_correlation_and_the_body_of_its_operation() -> None:
     collector, kept = spans()
     collector.event("/host:CUPTI", "driver", 1, "cuLaunchKernel", 40, 45, {"correlation_id": "7"})

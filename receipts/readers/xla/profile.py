@@ -74,10 +74,12 @@ class Profile:
         self._exchanges = Counter[str]()
         self._devices: set[str] = set()
         self._operations = 0
+        self._of_torch = False
 
     def add(self, plane: str, line: str, name: str, detail: str = "", count: int = 1, duration: float = 0.0) -> None:
         """``count`` events of one name; ``detail`` is the operation's own text, where the file keeps it."""
         self.reading.records += count
+        self._of_torch = self._of_torch or name.startswith("SyncTensorsGraph")
         if plane.startswith("/device:"):
             self._devices.add(plane[8:40].partition(":")[0])
             self._device(plane, line, name, detail, count, duration)
@@ -127,7 +129,9 @@ class Profile:
     def describe(self) -> None:
         """Put into the reading what the events prove."""
         reading, reads = self.reading, max(self._reads.values(), default=0)
-        reading.see("framework", "jax", "kernels")
+        # torch_xla calls by these names what it traces, schedules and runs; JAX dispatches jitted functions.
+        by_torch = self._of_torch and not self._dispatches
+        reading.see("framework", "torch-xla" if by_torch else "jax", "kernels")
         self._runtime()
         # Each program as often as the plane that ran it most.
         runs = Counter[str]()

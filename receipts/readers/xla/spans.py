@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -113,7 +114,10 @@ class XlaSpans:
                 each = len(times) // len(order)
                 launched = {run: times[at * each] for at, run in enumerate(order)}
             for row, (run, call) in enumerate(zip(runs, calls, strict=True)):
-                work.launched[row] = self._launches.get(("call", call), launched.get(run, -1))
+                # Without any number, as torch_xla has it on a CPU, an operation is of the last call before it.
+                last = bisect_right(times, work.begin[row]) if order == [0] else 0
+                own = times[last - 1] if last else launched.get(run, -1)
+                work.launched[row] = self._launches.get(("call", call), own)
         return self._service.extract(trace) if trace.devices else None
 
 

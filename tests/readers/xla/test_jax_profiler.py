@@ -102,6 +102,14 @@ def test_cudnn_attention_is_known_by_its_kernel(tmp_path: Path) -> None:
     assert ("attention", "cudnn_fmha") in [(item.leaf, item.value) for item in found.seen]
 
 
+def test_a_profile_of_torch_xla_is_not_of_jax(tmp_path: Path) -> None:
+    path = tmp_path / "localhost.xplane.pb"
+    names = {1: "SyncTensorsGraphInternal", 2: "PjitFunction(f)"}
+    for events, framework in (([(1, 0, 10)], "torch-xla"), ([(1, 0, 10), (2, 20, 10)], "jax")):
+        path.write_bytes(plane("/host:CPU", "python", events, names))
+        assert [seen.value for seen in reading(path, Xplane).seen if seen.leaf == "framework"] == [framework]
+
+
 def test_a_trace_of_torch_is_not_of_jax() -> None:
     assert not JaxProfiler.claims(b'{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"name": "/host:CPU"}')
     assert not JaxProfiler.claims(b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm"}')
