@@ -54,27 +54,17 @@ class Tried:
     verdict: Comparison | None
 
     @property
-    def ratio(self) -> float | None:
-        """B over A."""
-        return _headline(self.verdict)[0] if self.verdict is not None else None
-
-    @property
-    def interval(self) -> tuple[float | None, float | None]:
-        """The 95 % interval of it."""
-        return _headline(self.verdict)[1:] if self.verdict is not None else (None, None)
+    def numbers(self) -> tuple[float | None, float | None, float | None]:
+        """B over A, and its 95 % interval."""
+        item = self.verdict.headline if self.verdict is not None else None
+        return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
 
     @property
     def gain(self) -> bool:
         """Whether B is faster, proven or indicated."""
         verdict = self.verdict
-        return (
-            verdict is not None and verdict.status != "rejected" and is_gain(verdict.metric, verdict.effect, self.ratio)
-        )
-
-
-def _headline(verdict: Comparison) -> tuple[float | None, float | None, float | None]:
-    item = verdict.headline
-    return (item.ratio, item.effect.low, item.effect.high) if item is not None else (None, None, None)
+        accepted = verdict is not None and verdict.status != "rejected"
+        return verdict is not None and accepted and is_gain(verdict.metric, verdict.effect, self.numbers[0])
 
 
 def change_of(difference: Difference) -> Change:
@@ -365,14 +355,13 @@ def _fate(there: Tried | None) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _trial(reader: ReportReader, tried: Tried) -> Trial:
-    low, high = tried.interval
     row, verdict = tried.b, tried.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((tried.a.id,), (row.id,))
     a, b = (tuple(ref_of(reader.entry(name)) for name in side) for side in ids)
     shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
     if verdict is None:
         return Trial(a, b, shape, None, None, None, f"ended in {row.outcome}", "rejected")
-    return Trial(a, b, shape, tried.ratio, low, high, verdict.effect, verdict.status)
+    return Trial(a, b, shape, *tried.numbers, verdict.effect, verdict.status)
 
 
 def _shape(parsed: Parsed) -> str:
