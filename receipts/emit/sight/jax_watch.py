@@ -48,10 +48,10 @@ class JitWatch:
     def _replaced(self, make: Any) -> Any:
         @wraps(make)
         def maker(*given: Any, **named: Any) -> Any:
-            made = make(*given, **named)
-            if hasattr(made, "lower"):
-                return self._watched(made)
-            return lambda function: self._watched(made(function))  # options alone give a decorator
+            jitted = make(*given, **named)
+            if hasattr(jitted, "lower"):
+                return self._watched(jitted)
+            return lambda function: self._watched(jitted(function))  # options alone give a decorator
 
         return maker
 

@@ -63,8 +63,8 @@ class Pipeline:
             if (module := living()) is not None:
                 kind = geometry.Geometry(watch, module)
                 held = sum(item.numel() for item in module.parameters())
-                said = {"seen": kind.seen, "inferred": kind.inferred, "letters": kind.letters, "parameters": held}
-                self._store().set(f"{self._key}/{index}", json.dumps(said))
+                own = {"seen": kind.seen, "inferred": kind.inferred, "letters": kind.letters, "parameters": held}
+                self._store().set(f"{self._key}/{index}", json.dumps(own))
 
     def join(self) -> None:
         """Join what all ranks said, where this one has the first stage and each has said it."""
