@@ -127,7 +127,7 @@ def test_a_footnote_shows_the_formula() -> None:
             _claim("mfu", f'tokens_per_second_per_chip = "8.4k samples/s", {RATES}', "41 %"),
             "has the unit of something else; write 8.4k tok/s",
         ),
-        (_claim("gradient-bytes", 'parameters = 1, dtype = "wide"', "1 GB"), "'wide' is no type"),
+        (_claim("gradient-bytes", 'parameters = 1, dtype = "wide"', "1 GB"), "'wide' is not an element type"),
         (_claim("local-tokens", "sequence = 8, context = 4", "2 GB"), "a number of tokens, and not 'GB'"),
         (_claim("gradient-bytes", 'parameters = 1, dtype = "bf16"', "2"), "is bytes, such as 140 GB"),
         (_claim("pipeline-bubble", "stages = 2, micro_batches = 2", "3 GB"), "is a share"),
