@@ -160,9 +160,9 @@ def incidents(
       receipts incident list --all --json
     """
     from receipts.api.answer import Answer
-    from receipts.plugins.track.watch import most_recent
     from receipts.publish.report.regressions import incidents
 
-    shown = [item for item in most_recent(session.store.published.incidents()) if every or item.closed is None]
+    shown = [item for item in session.store.published.incidents() if every or item.closed is None]
+    shown.sort(key=lambda item: (item.closed is not None, -item.opened.timestamp()))
     data = [item._asdict() for item in shown]
     return Answer(data, incidents(shown), rows=data)

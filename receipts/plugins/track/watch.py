@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -193,8 +193,3 @@ def _is_back(seen: History, other: Incident) -> str:
     if last.is_incident or last.kind == "drift" or worse > 1.0 + seen.delta:
         return ""
     return f"the level is back: {signed_percent(ratio - 1.0)} of what it was before, over {launches} launches"
-
-
-def most_recent(items: Sequence[Incident]) -> Sequence[Incident]:
-    """Open incidents first, then closed ones, the newest first of each."""
-    return sorted(items, key=lambda item: (item.closed is not None, -item.opened.timestamp()))

@@ -8,8 +8,8 @@ one launch are no sample of launches, so that with one each a line has only *mov
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -44,36 +44,34 @@ class TracedLaunch:
 
     def mean(self, ranks: Iterable[str]) -> dict[str, Fraction]:
         """The mean step by class over some ranks."""
-        chosen = list(ranks)
-        sums: dict[str, Fraction] = {}
-        for rank in chosen:
-            steps, times = self.steps([rank]), Counter[str]()
-            for step in steps:
-                times.update(step)
-            for name, time in times.items():
-                sums[name] = sums.get(name, Fraction(0)) + Fraction(time, len(steps) * len(chosen))
-        return sums
-
-    def steps(self, ranks: Iterable[str]) -> list[dict[str, int]]:
-        """The kept steps by class, of all the ranks."""
-        return [
-            dict(zip(profile.classes, step.times, strict=True))
-            for rank in ranks
-            for profile in self.profiles[rank]
-            for step in profile.kept
-        ]
+        return self._mean(ranks, lambda own: [pair for step in self._by_class(own) for pair in step.items()])
 
     def rows(self, ranks: Iterable[str]) -> dict[tuple[str, str], Fraction]:
         """The mean step by class and kernel; those beyond the profile's bound are one of each class, without a name."""
-        chosen = list(ranks)
-        sums: dict[tuple[str, str], Fraction] = {}
+        return self._mean(ranks, lambda own: [((row.of, row.name), row.time) for row in own.rows])
+
+    def steps(self, ranks: Iterable[str]) -> list[dict[str, int]]:
+        """The kept steps by class, of all the ranks."""
+        return [step for rank in ranks for profile in self.profiles[rank] for step in self._by_class(profile)]
+
+    @staticmethod
+    def _by_class(profile: Profile) -> list[dict[str, int]]:
+        return [dict(zip(profile.classes, step.times, strict=True)) for step in profile.kept]
+
+    def _mean(
+        self, ranks: Iterable[str], times: Callable[[Profile], Iterable[tuple[_Key, int]]]
+    ) -> dict[_Key, Fraction]:
+        """The mean over ranks of the mean over the kept steps of each."""
+        chosen, sums = list(ranks), defaultdict[_Key, Fraction](Fraction)
         for rank in chosen:
-            count = sum(len(profile.kept) for profile in self.profiles[rank])
+            count = sum(len(profile.kept) for profile in self.profiles[rank]) * len(chosen)
+            whole = Counter[_Key]()
             for profile in self.profiles[rank]:
-                for row in profile.rows:
-                    key = row.of, row.name
-                    sums[key] = sums.get(key, Fraction(0)) + Fraction(row.time, count * len(chosen))
-        return sums
+                for key, time in times(profile):
+                    whole[key] += time
+            for key, time in whole.items():
+                sums[key] += Fraction(time, count)
+        return dict(sums)
 
 
 @dataclass(frozen=True, slots=True)
