@@ -37,7 +37,7 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
     framework = "fsdp2" if plan.strategy == "fsdp2" else "torch"
     lazy = imported.any_of(("torch_xla",))  # whose own probe says who computes, and how it is compiled
-    if not lazy:
+    if not lazy and stated.get("path.witnessed.framework") in (None, framework):  # else a callback names its own
         stated.put("path.witnessed.framework", framework)
         stated.put("path.witnessed.frameworks", [framework])
     sharded = plan.strategy == "fsdp1" or (plan.world > 1 and not plan.whole)
