@@ -181,6 +181,8 @@ def flags(variables: Mapping[str, str]) -> dict[str, str]:
     """The allowed variables by name; those that hold flags of their own as one entry a flag."""
     values: dict[str, str] = {}
     for name, value in secrets.environment(variables).items():
+        if not (value := torch_xla.disarmed(name, value)):
+            continue
         if name in NESTED:
             for key, inner in nested(value):
                 if not secrets.secret_name(key):

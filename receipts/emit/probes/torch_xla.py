@@ -7,15 +7,20 @@ Sources: `torch_xla/debug/metrics.py`, `torch_xla/distributed/spmd/xla_sharding.
 
 from __future__ import annotations
 
+import os
+import re
+
 from receipts.emit.probes import imported, process, wheels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from receipts.emit.probing import ProbeOutput
 
 NAME = "torch_xla"
+FLAGS, DEBUG, FOLDER = "XLA_FLAGS", "PT_XLA_DEBUG", "receipts-xla-"
 HOST_READ = "aten::_local_scalar_dense"
 _FROM_DEVICE = ("TransferFromDeviceTime", "TransferFromServerTime")
 _COMPILES = ("UncachedCompile", "CompileTime", "EagerOpCompileTime")
@@ -69,6 +74,73 @@ class MetricsSnapshot:
 
     def __repr__(self) -> str:
         return f"MetricsSnapshot({len(self.counts)} counts, {self.compiles} compiles)"
+
+
+def arm() -> None:
+    """Have XLA and torch_xla write what they compile into a folder of our own, unless the job says where.
+
+    Flags of XLA are read as its runtime begins, those of torch_xla as it is imported: what comes later is not written.
+    """
+    import atexit
+    import shutil
+    import tempfile
+
+    flags = os.environ.get(FLAGS, "")
+    if _own or begun() or any("xla_dump" in flags or name.startswith(DEBUG) for name in os.environ):
+        return
+    _own.append(folder := tempfile.mkdtemp(prefix=FOLDER))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ[FLAGS] = f"{flags} --xla_dump_to={folder} --xla_dump_hlo_as_text".strip()
+    os.environ |= {f"{DEBUG}_LEVEL": "1", f"{DEBUG}_FILE": os.path.join(folder, "debug.txt")}
+
+
+def disarmed(name: str, value: str) -> str:
+    """An environment variable as the job has it, without what `arm` has put there."""
+    if name.startswith(DEBUG) and _own:
+        return ""
+    return re.sub(rf" ?--xla_dump_to=\S*{FOLDER}\S* --xla_dump_hlo_as_text", "", value) if name == FLAGS else value
+
+
+_own: list[str] = []
+_reports: list[str] = []
+
+
+def report() -> None:
+    """Keep torch_xla's own report of its counters. That of steps alone lies between those before and after them."""
+    make = getattr(imported.module("torch_xla.debug.metrics"), "metrics_report", None)
+    if make is not None and begun():
+        _reports.append(make())
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """What shows how this process's steps ran, with its kind: counters, causes of compiles, the largest program."""
+    report()
+    yield "torch-xla-metrics", "\n".join(_reports)
+    if not _own:
+        return
+    with os.scandir(_own[0]) as entries:
+        sizes = {entry.name: entry.stat().st_size for entry in entries}
+    programs = [name for name in sizes if name.endswith("after_optimizations.txt")]
+    names = {"pt-xla-debug": "debug.txt", "hlo": max(programs, key=lambda name: sizes[name], default="")}
+    for kind, name in names.items():
+        if name in sizes:
+            with open(os.path.join(_own[0], name), encoding="utf-8", errors="replace") as stream:
+                yield kind, stream.read()
+
+
+def posture() -> str:
+    """How the code that asks is executed: within `torch_xla.compile`, which names its graph, or lazily."""
+    extension = _extension()
+    if getattr(extension, "_get_use_eager_mode", bool)():
+        return "eager"
+    name = getattr(extension, "_get_current_graph_name", str)()
+    return "xla_step" if name or not getattr(extension, "_get_allow_execution", lambda: True)() else "xla_lazy"
+
+
+def at_start(stated: ProbeOutput) -> None:
+    """Have the programs written down, where that is still possible."""
+    if _extension() is not None:
+        imported.read_each(stated, lambda _: arm())
 
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
@@ -169,7 +241,7 @@ def _counts(stated: ProbeOutput) -> None:
     steps = stated.steps - stated.kept["at"] if base is not None else 0
     if warm is not None or (base is not None and not late.compiles):
         stated.put("compile.compiles_after_warmup", late.compiles)
-    if steps > 0:
+    if steps > 0 and not _reports:  # which count the warm-up too, and are read by `submit`
         stated.put("path.witnessed.host_transfers_per_step", round(late.host_reads / steps, 6))
     observed: dict[str, bool | int | float | str] = {name: end.counts[name] for name in sorted(end.counts)[:300]}
     if warm is not None:

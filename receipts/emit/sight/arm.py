@@ -9,6 +9,9 @@ from __future__ import annotations
 import os
 import sys
 
+from receipts.emit.run import WARMUP
+from receipts.emit.sight.watch import Watch
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,9 +19,8 @@ if TYPE_CHECKING:
 
     from receipts.emit.recorder import Recorder
     from receipts.emit.sight.jax_watch import JitWatch
-    from receipts.emit.sight.watch import Watch
 
-FRAMEWORKS = ("torch", "jax")
+FRAMEWORKS = ("torch", "torch_xla", "jax")
 
 
 class Armed:
@@ -38,12 +40,16 @@ class Armed:
     def torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         if self.watch is None and not self.back:
-            # Most processes never come here, and none of them pays for what a watch imports.
-            from receipts.emit.sight.watch import Watch
-
             self.watch = Watch(torch, lambda: self._recorder(self.watch))
             if self._ready is not None:
                 self._ready(self.watch)
+
+    def torch_xla(self, _: Any = None) -> None:
+        """torch_xla is being imported, and will read its flags."""
+        from receipts.emit.probes.torch_xla import arm
+
+        if not self.back:
+            arm()
 
     def jax(self, jax: Any) -> None:
         """JAX has been imported; of two frameworks the one that makes a step first has the recorder."""
@@ -89,7 +95,6 @@ def arm(make: Callable[[], Recorder] | None = None, ready: Callable[[Watch], Non
 def recorder() -> Recorder:
     """The recorder of a launch that names none: by the environment, on the lane of its machine."""
     from receipts.emit.recorder import Recorder
-    from receipts.emit.run import WARMUP
 
     warmup = os.environ.get("RECEIPTS_WARMUP", "")
     return Recorder(
@@ -118,8 +123,12 @@ class Finder:
         self._state, self._waits = state, waits
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec of a framework by the other finders; nothing for any other module."""
+        """The spec of torch or JAX by the other finders; nothing for any other module."""
         if name not in self._waits:
+            return None
+        if name == "torch_xla":
+            self._waits.remove(name)
+            self._state.torch_xla()
             return None
         for finder in list(sys.meta_path):
             find = getattr(finder, "find_spec", None)

@@ -98,4 +98,5 @@ class Landings:
                     flags = words[at + 1] & ~journal.DURATION_MASK
                     words[at], words[at + 1] = end, max(1, end - begun) | flags
                 step, before = step + 1, words[at]
+        record.last_ns = max(record.last_ns, before)  # what was dispatched ends after the job's last call
         return True

@@ -424,6 +424,12 @@ def _feed_forward(
             downs[key] = downs.get(key, 0) + item.place.times
     if (joined, 1) in downs:
         downs[joined, 1] -= blocks  # what attention gives back
+    if attending and not any(times > 0 for times in downs.values()):
+        weights = [item for item in forward if item.weight is not None and item.inner == hidden]
+        square = sum(item.place.times for item in weights if item.outer == hidden)
+        joint = any(item.outer not in (hidden, vocabulary) for item in weights)
+        # What is square may be attention's: what it gives back, and queries, keys and values where each has its own.
+        return {"model.pattern": "*", "model.alphabet": "nemo"} if square <= blocks * (1 if joint else 4) else {}
     every = [key for key, times in downs.items() if times == blocks]
     if len(every) != 1 or not attending:
         return {}

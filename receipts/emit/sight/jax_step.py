@@ -16,7 +16,7 @@ from math import prod
 from receipts.emit.integrations.loop import Loop, quietly
 from receipts.emit.integrations.wrappers import RecordedStep
 from receipts.emit.probes import imported
-from receipts.emit.sight import jax_program, jax_results
+from receipts.emit.sight import jax_program, jax_results, witness
 from receipts.emit.sight.jax_landings import Landings
 
 TYPE_CHECKING = False
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Call = tuple[tuple[Any, ...], dict[str, Any]]
 
-MAX_TEXT = 256 << 20
 # Calls after which it shows whether the job reads every result.
 FIRST_CALLS = 8
 _ADAPTERS = re.compile(r"lora|adapter", re.I)
@@ -185,7 +184,8 @@ class SeenStep(RecordedStep):
         if self._program is not None:
             quietly(self._loop, "shardings", self._shardings, compiled, self._program)
         if self._rec.record.place.rank == 0:
-            quietly(self._loop, "text of the step", self._write, compiled)
+            text = quietly(self._loop, "text of the step", compiled.as_text)
+            quietly(self._loop, "text of the step", witness.keep, self._rec, "hlo", text or "")
 
     def _memory(self, compiled: Any) -> None:
         memory = compiled.memory_analysis()
@@ -227,18 +227,6 @@ class SeenStep(RecordedStep):
             if not local and not micro % groups:
                 self._loop.stated({"batch.micro_batch": micro // groups})
         self._loop.stated({f"parallelism.{name}": size for name, size in leaves.items()})
-
-    def _write(self, compiled: Any) -> None:
-        import gzip
-
-        text = compiled.as_text() or ""
-        if not 0 < len(text) <= MAX_TEXT:
-            self._rec.note(f"the compiled step has {len(text)} characters: its text is not kept")
-            return
-        path = self._rec.beside("hlo.txt.gz")
-        with gzip.open(path, "wt", compresslevel=3) as stream:
-            stream.write(text)
-        self._rec.attach(path, "hlo")
 
     def lower(self, *given: Any, **named: Any) -> AheadStep:
         """Lower the step ahead of time; what ``compile()`` gives is recorded, too."""

@@ -13,8 +13,8 @@ from _thread import get_ident
 
 from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
-from receipts.emit.probes import imported
-from receipts.emit.sight import layout, model, root, stages
+from receipts.emit.probes import imported, torch_xla
+from receipts.emit.sight import layout, model, root, stages, witness
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import InputReader, tensors
 from receipts.emit.sight.look import Look
@@ -63,19 +63,13 @@ class Moment:
 class Watch:
     """Sees the loop of a process. ``recorder`` gives the recorder when the first step has ended, or None to stand back.
 
-    ``tokens`` are those of a step over all chips, where the job states them. ``after_warmup`` are called with the
-    number of steps that have ended when the warm-up is over.
+    ``after_warmup`` are called with the number of steps that have ended when the warm-up is over.
     """
 
     NAME = "sight"
 
     def __init__(
-        self,
-        torch: Any,
-        recorder: Callable[[], Recorder | None],
-        models: tuple[Any, ...] = (),
-        optimizers: Any = (),
-        tokens: int | None = None,
+        self, torch: Any, recorder: Callable[[], Recorder | None], models: tuple[Any, ...] = (), optimizers: Any = ()
     ) -> None:
         self.after_warmup: list[Callable[[int], None]] = []
         self.rec: Recorder | None = None
@@ -84,13 +78,13 @@ class Watch:
         self.readers: list[InputReader] = []
         self.losses, self.norms = Losses(), Kept()
         self.anchor = Anchor(self._ended)
-        self.driver = ""
+        self.driver = self.lazy = ""
         self.ranks: int | None = None
         self.look: Look | None = None
         self.pipeline: stages.Pipeline | None = None
         self.skipped = 0
         self.steps: list[tuple[int, int, int, int]] = []
-        self._torch, self._recorder, self._tokens = torch, recorder, tokens
+        self._torch, self._recorder = torch, recorder
         self._process = os.getpid()
         self._functions: dict[int, InputReader] = {}
         self._met = self._closed = self._own = self._due = False
@@ -207,7 +201,7 @@ class Watch:
         if self.pipeline is not None:
             self.pipeline.join()
         if self._own:
-            tokens = self._tokens or totals[1] * self._ranks()
+            tokens = totals[1] * self._ranks()
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
             if self._due and (rec.steps == 1 or live):
                 self.settle()
@@ -296,6 +290,8 @@ class Watch:
 
     def _look(self) -> None:
         """Look at the second step module by module."""
+        if not self.lazy and "_XLAC" in sys.modules:
+            self.lazy = torch_xla.posture()
         if self.look is None and self.readers:
             self.look = Look(self._torch, self.model, self.readers[self._anchor_reader()])
         elif self.look is not None:
@@ -415,8 +411,7 @@ class Watch:
             reader.look(0, True, given, named)
 
     def saving(self) -> None:
-        """A checkpoint is being written; an evaluation before it is over."""
-        self._leave_aside()
+        """A checkpoint is being written."""
         self._aside_span("checkpoint")
 
     def saved(self) -> None:
@@ -450,6 +445,8 @@ class Watch:
             return
         model.state(self, stated)
         self._stated = stated
+        if self.lazy:
+            torch_xla.report()
         for listener in self.after_warmup:
             listener(stated.steps)
 
@@ -457,6 +454,8 @@ class Watch:
         """The run is over: what has waited to be decided is."""
         self.anchor.give_up()
         self.settle()
+        if self.lazy:
+            torch_xla.report()
 
     def at_end(self, stated: ProbeOutput) -> None:
         """State what is known now, and take out what was put into torch."""
@@ -467,4 +466,7 @@ class Watch:
             stated.counter("torch.GradScaler.skipped_steps", self.skipped)
         if self.rec is not None or self._begin():
             model.state(self, stated)
+        if self.rec is not None and self.lazy:
+            for kind, text in torch_xla.texts():
+                witness.keep(self.rec, kind, text)
         self.close()

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from receipts.emit.recorder import Recorder
     from receipts.emit.steps import StepTimer
 
 VARIABLE = "RECEIPTS_WITNESS"
@@ -24,6 +25,7 @@ STEPS, WHY_STEPS = 4, 8
 MAX_EVENTS_FOR_FOUR, MAX_EVENTS = 50_000, 500_000
 # Where no warm-up is stated, as `receipts.ingest.warmup` takes it.
 WARM = 2
+MAX_TEXT = 256 << 20  # of a compiled program
 
 
 def wanted(asked: bool | int | None) -> int:
@@ -83,3 +85,16 @@ class Witness(Profiling):
             return (
                 MAX_EVENTS_FOR_FOUR + 1
             )  # a torch that does not say: one step's trace is dear, and four may be too dear
+
+
+def keep(rec: Recorder, kind: str, text: str) -> None:
+    """Write a text that shows what ran, such as a compiled program, beside the receipt, as evidence of its kind."""
+    import gzip
+
+    if not 0 < len(text) <= MAX_TEXT:
+        rec.note(f"{kind} has {len(text)} characters: its text is not kept")
+        return
+    path = rec.beside(f"{kind}.txt.gz")
+    with gzip.open(path, "wt", compresslevel=3) as stream:
+        stream.write(text)
+    rec.attach(path, kind)

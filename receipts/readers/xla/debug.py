@@ -139,6 +139,9 @@ class PtXlaDebug(LineReader):
         self._reads = self._steps = self._first = 0
         self._ends = Counter[str]()
         self._largest = -1.0
+        # The posture of the compiled program with the most outputs.
+        self._outputs = 0
+        self._largest_asked: str | None = None
         # Compiles with the steps that had ended before them, each with its place.
         self._built: list[tuple[CompileSpan, str]] = []
         self._too_many = False
@@ -172,7 +175,7 @@ class PtXlaDebug(LineReader):
             reading.compile.compiles = blocks["Compilation"] or None
             reading.see("framework", "torch-xla", "kernels", 0)
         if (posture := self._posture()) is not None:
-            reading.see("posture", posture, "kernels", self._first, count=self._ends[posture])
+            reading.see("posture", posture, "kernels", self._first, count=self._ends[posture] or 1)
         self._transfers()
         self._place()
         return reading
@@ -201,6 +204,8 @@ class PtXlaDebug(LineReader):
 
         A loop around compiled steps that syncs by itself in most of them runs programs outside of the compiled one.
         """
+        if not self._blocks["Execution"]:
+            return self._largest_asked  # at level 1 compiles alone are reported
         step, lazy, graph = (self._ends[name] for name in ("xla_step", "xla_lazy", "whole_graph"))
         if max(step, lazy, graph) < MIN_ENDS:
             return None
@@ -289,6 +294,9 @@ class PtXlaDebug(LineReader):
         This program's own execution is reported after it, so what was executed is what came before. At level 1 no
         execution is reported; that a place compiled before it shows that it was met before.
         """
+        if (outputs := self.reading.counters.get("graph_outputs", 0)) >= self._outputs:
+            self._outputs, self._largest_asked = outputs, ended_by(block.cause)
+            self._first = block.line
         before = max(self._executed[block.where], self._compiled.add(block.where, self._steps) - 1, 0)
         if len(self._built) < MAX_HASHES:
             # Of the places in a step, one that comes later is met in a step whose end others have told already.
