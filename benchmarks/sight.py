@@ -5,7 +5,8 @@ Each row is a script of `benchmarks/sight_scripts`, written as strangers write t
 bare copy lacks. Bare and seen launches take turns, and each script prints its own milliseconds a step. A script says at
 its end what is true of it, counted by itself; the receipt is held against that. A row whose library is absent says so.
 
-``--write`` puts the table into docs/reference/sight.md.
+``--write`` puts each row into docs/reference/sight.md when it is there, and leaves the others as they are.
+``--overhead`` measures what recording costs instead, by processor time: one that is loaded has no other clock.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ import argparse
 import json
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +50,9 @@ COLUMNS: dict[str, dict[str, str]] = {
     "posture": {"posture": "compile.posture"},
 }
 HEAD = ("script", *COLUMNS, "typed", "open", "verdict", "ms bare", "ms seen")
+
+
+TABLE = (f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}")
 
 
 @dataclass(frozen=True)
@@ -188,11 +194,38 @@ def cells(row: Row, python: str, repeats: int, folder: Path) -> list[str]:
                 times[seen].append(one.truth["ms"])
                 launches += [one] * seen
         receipt, verdict, still = stored(launches[-1].folder)
-    except (RuntimeError, subprocess.TimeoutExpired) as error:
+    except (RuntimeError, ValueError, OSError, subprocess.SubprocessError) as error:
         return [row.name, *["-"] * (len(HEAD) - 2), " ".join(str(error).split())[-200:].replace("|", "/")]
     columns = [compared(launches[-1].truth, receipt, names) for names in COLUMNS.values()]
     medians = [f"{statistics.median(times[seen]):.1f}" for seen in (False, True)]
     return [row.name, *columns, str(row.typed), still, verdict, *medians]
+
+
+def overhead(python: str, repeats: int, folder: Path) -> list[str]:
+    """What recording costs a step, the start of a process and the end of a first step, bare and seen in turns."""
+    row = Row("tiny", "tiny.py")
+    arming = str(ROOT / "receipts" / "emit" / "sight" / "site")
+    steps: dict[bool, list[float]] = {False: [], True: []}
+    starts: dict[bool, list[float]] = {False: [], True: []}
+    for number in range(repeats):
+        for seen in (False, True):
+            steps[seen].append(1e3 * launch(row, python, folder / f"{number}-{seen}", seen=seen).truth["ms"])
+    for _ in range(10 * repeats):
+        for seen in (False, True):
+            env = {**os.environ, **({"PYTHONPATH": arming} if seen else {})}
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run([python, "-c", "pass"], env=env, check=True)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            starts[seen].append(1e3 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+    lines = []
+    for name, unit, values in (("a step", "µs", steps), ("the start of a process", "ms", starts)):
+        bare, seen_ = statistics.median(values[False]), statistics.median(values[True])
+        apart = statistics.median(abs(value - bare) for value in values[False])
+        lines.append(
+            f"Recording costs {seen_ - bare:.1f} {unit} of processor time for {name}: {bare:.1f} bare and {seen_:.1f} "
+            f"seen, medians of {len(values[True])} in turns; bare ones lie {apart:.1f} from their median."
+        )
+    return lines
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -204,12 +237,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--repeats", type=int, default=3, help="bare and seen launches of a row, in turns")
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--overhead", action="store_true", help="what recording costs, and no row")
     given = parser.parse_args(arguments)
     pythons = given.python or [sys.executable]
-    lines = [f"| {' | '.join(HEAD)} |", f"|{' --- |' * len(HEAD)}"]
-    print(*lines, sep="\n", flush=True)
+    print(*TABLE, sep="\n", flush=True)
     bad = 0
     with tempfile.TemporaryDirectory(prefix="receipts-sight-") as folder:
+        if given.overhead:
+            costs = overhead(pythons[0], given.repeats, Path(folder))
+            print(*costs, sep="\n")
+            if given.write:
+                write({}, costs, pythons[0])
+            return 0
         for number, row in enumerate(ROWS):
             if given.rows and not any(word.lower() in f"{row.name} {row.script}".lower() for word in given.rows):
                 continue
@@ -218,14 +257,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             bad += line[HEAD.index("verdict")] != "valid" or any(
                 " open" in cell or ", not " in cell for cell in line[1:7]
             )
-            lines.append(f"| {' | '.join(line)} |")
-            print(lines[-1], flush=True)
-    if given.write:
-        PAGE.write_text(page(lines), encoding="utf-8")
+            text = f"| {' | '.join(line)} |"
+            print(text, flush=True)
+            if given.write:
+                write({row.name: text}, [], python)
     return int(bool(bad))
 
 
-def page(table: Sequence[str]) -> str:
+def write(rows: Mapping[str, str], costs: Sequence[str], python: str) -> None:
+    """Put rows and costs into the page; what is not given stays as it is there."""
+    before = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.is_file() else []
+    known = {line.split(" | ")[0][2:]: line for line in before if line.startswith("| ")} | dict(rows)
+    costs = costs or [line for line in before if line.startswith("Recording costs")]
+    probe = "import importlib.metadata as m; print(*[f'{n} {m.version(n)}' for n in ('torch', 'transformers', 'jax')])"
+    done = subprocess.run([python, "-c", probe], capture_output=True, text=True).stdout.strip()
+    versions = next((line for line in before if line.startswith("Measured")), "")
+    if done:
+        versions = f"Measured on {datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, with {done}."
+    table = [*TABLE, *(known[row.name] for row in ROWS if row.name in known)]
+    PAGE.write_text(page([versions, "", *costs, "", *table]), encoding="utf-8")
+
+
+def page(body: Sequence[str]) -> str:
     """The page of the table."""
     text = __doc__ or ""
     about = [
@@ -234,7 +287,7 @@ def page(table: Sequence[str]) -> str:
         "*Typed* are facts that the script's lines of the recorder name; *open* those that keep the receipt from being "
         "valid. A cell without `yes` names each value that is open or not what the script counted.", "",
     ]  # fmt: skip
-    return "\n".join([*about, *table, ""])
+    return "\n".join([*about, *body, ""])
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ HACKS = (
          lambda: check(launch())),
     Hack("evidence", "dated before the lane asked for evidence", "valid by the rules of before",
          lambda: check(written(edited(launch(), OLD, drop=("evidence",)), None)), lambda: check(launch())),
+    Hack("evidence", "typed, whole, and dated before the lane asked for evidence", "valid by the rules of before",
+         lambda: check(written(edited(launch(), OLD), None)), lambda: check(edited(launch(), OLD))),
     Hack("evidence", "evidence whose files nobody listed", "witnessed",
          lambda: check(edited(launch(), {"evidence": []})), lambda: check(launch())),
     Hack("evidence", "a path that the job stated itself", "witnessed",

@@ -9,6 +9,8 @@ from benchmarks.hacks.launches import STEPS, Tree, check, edited, launch, pair, 
 from benchmarks.hacks.suite import Hack
 
 NORM, LOSS = "measurement.gradient_norm", "measurement.loss"
+COUNTERS = "measurement.path_counters"
+BACKWARD = {"name": "steps with a backward pass", "expected": 299, "steps": 299}
 THREADS = {"flags.OMP_NUM_THREADS": {"value": 4, "before_runtime": True}}
 
 
@@ -28,6 +30,14 @@ def honest(changes: Mapping[str, Any] = THREADS, seconds: float = 0.5) -> Any:
     return lambda: pair(side("a"), side("b", seconds, changes))
 
 
+def _traced(tokens: int) -> Tree:
+    """A launch whose trace shows so many tokens in each of two steps."""
+    tree = launch()
+    work = {"work.steps": 2, "work.tokens": 2 * tokens, "work.micro_tokens": tokens // 2}
+    tree["evidence"][0].setdefault("observed", {}).update(work)
+    return tree
+
+
 HACKS = (
     Hack("work", "frozen layers, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
          repeats(THREADS | {f"{NORM}.first": 0.4, f"{NORM}.last": 0.1, f"{NORM}.largest": 0.5}), honest()),
@@ -42,6 +52,16 @@ HACKS = (
     Hack("work", "no optimizer step", "as fast as training",
          lambda: check(edited(launch(), {f"{NORM}.first": 0.0, f"{NORM}.last": 0.0, f"{NORM}.largest": 0.0})),
          lambda: check(launch())),
+    Hack("work", "backward skipped in three of four steps, but in those that are traced", "twice the tokens/s",
+         lambda: check(edited(launch(), {COUNTERS: [{**BACKWARD, "count": 75}]})),
+         lambda: check(edited(launch(), {COUNTERS: [{**BACKWARD, "count": 299}]}))),
+    Hack("work", "a shorter batch than is stated, as the trace shows", "four times the tokens/s",
+         lambda: check(_traced(1024)), lambda: check(_traced(4096))),
+    Hack("work", "sequences padded, and the padding counted as tokens", "eight times the tokens/s",
+         lambda: check(edited(launch(), {"measurement.tokens_per_step": 4096 * 8, "batch.ragged": True})),
+         lambda: check(launch())),
+    Hack("work", "accumulation dropped, batch as it was", "twice the tokens/s",
+         lambda: check(edited(launch(), {"batch.accumulation": 1, "batch.global_batch": 8})), lambda: check(launch())),
     Hack("work", "tokens of a step doubled, batch as it was", "10,240 tokens/s",
          lambda: check(edited(launch(), {"measurement.tokens_per_step": 8192})), lambda: check(launch())),
     Hack("work", "micro batch doubled with the tokens, accumulation as it was", "10,240 tokens/s",

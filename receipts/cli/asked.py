@@ -273,7 +273,7 @@ def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
     """
     from receipts.questions.plan import parse_plan as read_plan
     from receipts.receipt import parse, read
-    from receipts.receipt.load import NAMES_TRACE
+    from receipts.receipt.load import named_traces
 
     item, word = one
     if not _is_read(item, word):
@@ -288,7 +288,7 @@ def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
         document = from_stdin() if word == "-" else read(word)
         if item.how.kind.document == "plan":
             return read_plan(document)
-        if session is not None and NAMES_TRACE.search(document.raw) is not None:
+        if session is not None and named_traces(document.raw):
             from receipts.workflows.traces import read_traces
 
             document, notes, _ = read_traces(document, session.rulebook.lanes, None, local=True)

@@ -7,10 +7,9 @@ Importing it imports no framework, and nothing of the engine. ``docs/recorder.md
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from receipts import lazy
 
+TYPE_CHECKING = False  # `typing` would cost each process that is armed ten milliseconds
 if TYPE_CHECKING:
     from receipts.emit.contract import UnstatedFact
     from receipts.emit.recorder import Recorder

@@ -134,14 +134,14 @@ class RunState:
             if self._probing is not None:
                 self._probing.warm_up(WARMUP)
 
-    def watch(self, rec: Any, model: Any, optimizer: Any) -> None:
-        """Watch the loop of a job. Raises RuntimeError where torch is not loaded."""
+    def watch(self, rec: Any, model: Any, optimizer: Any, tokens: int | None = None) -> None:
+        """Watch the loop of a job; of no model those that are found. Raises RuntimeError where torch is not loaded."""
         from receipts.emit.sight.watch import Watch
 
         if (torch := sys.modules.get("torch")) is None:
             raise RuntimeError("torch is not imported, and what it trains is to be watched")
         models = tuple(model) if isinstance(model, list | tuple) else (model,)
-        self.ask(Watch(torch, lambda: rec, models, () if optimizer is None else (optimizer,)))
+        self.ask(Watch(torch, lambda: rec, models, () if optimizer is None else (optimizer,), tokens))
 
     def ask(self, probe: Any) -> None:
         """Ask a probe beside the recorder's own, from now on or from the start."""

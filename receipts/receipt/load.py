@@ -37,8 +37,9 @@ _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _NO_BRACKETS = re.compile(rb"[^\[\]{}]+")
 _SAME_DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _BLANKS = b" \t\r\n"
-# A trace, or a program, that the recorder wrote; `receipts.workflows.traces` says whether it was read.
-NAMES_TRACE: Final = re.compile(rb'"kind"\s*:\s*"(?:(?:torch|jax)-profiler|hlo)"')
+TRACES: Final = ("torch-profiler", "jax-profiler", "hlo")  # of the recorder: traces, and a program
+MAX_TRACES: Final = 64
+_NAMES_TRACE: Final = re.compile(rb'"kind"\s*:\s*"(?:(?:torch|jax)-profiler|hlo)"')
 _AS_LOGS = "a receipt is one JSON object; receipts ingest makes one from logs"
 _AS_FILES = "keep long lists as files, and name them under evidence"
 
@@ -53,6 +54,36 @@ class Document(NamedTuple):
     def id(self) -> str:
         """SHA-256 of the bytes, in hex: what ``sha256sum run.json`` prints."""
         return hashlib.sha256(self.raw).hexdigest()
+
+
+class NamedTrace(NamedTuple):
+    """A trace that a document names under ``evidence``, there, by where it was and its digest."""
+
+    at: int
+    uri: str
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """Its file's name."""
+        return os.path.basename(self.uri) or self.uri
+
+
+def named_traces(raw: bytes) -> list[NamedTrace]:
+    """The traces that a document names with their digests, and that no reader has read for it."""
+    if _NAMES_TRACE.search(raw) is None:
+        return []
+    try:
+        rows = orjson.loads(raw)["evidence"]
+        entries = [(at, row) for at, row in enumerate(rows) if isinstance(row, dict) and row.get("kind") in TRACES]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return []  # what is wrong with it is said where it is parsed
+    bare = [(at, row) for at, row in entries if not row.keys() & {"read", "observed"}]
+    return [
+        NamedTrace(at, row["uri"], row["sha256"])
+        for at, row in bare[:MAX_TRACES]
+        if isinstance(row.get("uri"), str) and isinstance(row.get("sha256"), str) and row["uri"]
+    ]
 
 
 def read(path: str | Path) -> Document:

@@ -28,7 +28,7 @@ from receipts.base.errors import (
 from receipts.base.files import read_bounded
 from receipts.base.untrusted_text import parse_json
 from receipts.receipt import parse
-from receipts.receipt.load import NAMES_TRACE, Item, document
+from receipts.receipt.load import Item, document, named_traces
 from receipts.signing.envelope import MEDIA as ENVELOPE
 from receipts.workflows.submit import Submission
 
@@ -175,7 +175,7 @@ class RemoteServer:
             notes: tuple[str, ...] = ()
             try:
                 received = document(item)
-                if lanes is not None and received.id not in own and NAMES_TRACE.search(received.raw) is not None:
+                if lanes is not None and received.id not in own and named_traces(received.raw):
                     from receipts.workflows.traces import read_traces
 
                     received, notes, _ = read_traces(received, lanes, _ServerFiles(self), local=True)

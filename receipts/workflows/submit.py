@@ -26,7 +26,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import EXIT, ReceiptVerdict, Status
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.receipt.load import NAMES_TRACE, Item, document
+from receipts.receipt.load import Item, document, named_traces
 from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _read(item: Item) -> Submission:
 def _traced(read: Submission, store: Store, rulebook: Rulebook, signed: Collection[str], *, local: bool) -> Submission:
     """A document with what the trace shows that it names; one that is signed, or stored as it is, stays so."""
     received = read.document
-    if received is None or NAMES_TRACE.search(received.raw) is None or received.id in signed:
+    if received is None or received.id in signed or not named_traces(received.raw):
         return read
     from receipts.store.evidence import kept_files
     from receipts.workflows.traces import read_traces

@@ -17,14 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-import orjson
-
 from receipts.base.errors import InputError, NotFound, Problem, StoreError, UsageError
 from receipts.emit.files import sha256
 from receipts.ingest.assembly import Ingested, assemble
 from receipts.ingest.draft import Options, base_of
 from receipts.ingest.files import InputFile, gather
 from receipts.receipt import Document
+from receipts.receipt.load import NamedTrace, named_traces
 from receipts.workflows.evidence import extracts_in
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     from receipts.ingest.evidence import FileEvidence
     from receipts.store.documents import Extract
 
-KINDS: Final = ("torch-profiler", "jax-profiler", "hlo")
 _RECEIPT: Final = "run.json"  # what a document that came without a file is called
-MAX_TRACES: Final = 64
 # Bytes of a file that came over the network, as it is and unpacked: whoever stores waits while it is read.
 MAX_STRANGE, MAX_STRANGE_UNPACKED = 16 << 20, 128 << 20
 
@@ -45,31 +42,6 @@ class TracedDocument(NamedTuple):
     document: Document
     notes: tuple[str, ...] = ()
     extracts: tuple[Extract, ...] = ()
-
-
-class _NamedTrace(NamedTuple):
-    at: int
-    uri: str
-    digest: str
-
-    @property
-    def name(self) -> str:
-        return os.path.basename(self.uri) or self.uri
-
-
-def _named(raw: bytes) -> list[_NamedTrace]:
-    """The traces that a document names with their digests, and that no reader has read for it."""
-    try:
-        rows = orjson.loads(raw)["evidence"]
-        entries = [(at, row) for at, row in enumerate(rows) if isinstance(row, dict) and row.get("kind") in KINDS]
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return []  # what is wrong with it is said where it is parsed
-    bare = [(at, row) for at, row in entries if not row.keys() & {"read", "observed"}]
-    return [
-        _NamedTrace(at, row["uri"], row["sha256"])
-        for at, row in bare[:MAX_TRACES]
-        if isinstance(row.get("uri"), str) and isinstance(row.get("sha256"), str) and row["uri"]
-    ]
 
 
 class Keeper(Protocol):
@@ -85,7 +57,7 @@ def read_traces(document: Document, lanes: Lanes, kept: Keeper | None, *, local:
     The files are kept where ``kept`` is given. Raises InputError where a file has not the digest that the receipt
     names, and where it shows another launch.
     """
-    named = _named(document.raw)
+    named = named_traces(document.raw)
     notes: list[str] = []
     with ExitStack() as stack:
         paths: dict[str, Path] = {}
@@ -133,7 +105,7 @@ def _is_small(path: Path) -> bool:
         return False
 
 
-def _beside(item: _NamedTrace, document: Document, notes: list[str]) -> Path | None:
+def _beside(item: NamedTrace, document: Document, notes: list[str]) -> Path | None:
     """The file of a trace on this machine. Raises InputError where that beside the receipt is another file."""
     folder = os.path.dirname(os.path.abspath(document.source))
     near = os.path.join(folder, item.name)
@@ -155,7 +127,7 @@ def _beside(item: _NamedTrace, document: Document, notes: list[str]) -> Path | N
 
 
 def _read(
-    document: Document, name: str, traces: Sequence[InputFile], lanes: Lanes, named: Mapping[str, _NamedTrace]
+    document: Document, name: str, traces: Sequence[InputFile], lanes: Lanes, named: Mapping[str, NamedTrace]
 ) -> TracedDocument:
     with TemporaryDirectory(prefix="receipts-trace-") as folder:
         copy = Path(folder) / "receipt.json"

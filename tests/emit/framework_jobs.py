@@ -104,26 +104,21 @@ state, batches = jnp.ones((4, 4)), [jnp.full((2, 4), 0.5)] * 6
 """
 
 COMPOSER = """
-from types import SimpleNamespace as Object
+import torch
 
 class Trainer:
     def __init__(self, callbacks, steps):
         self.callbacks, self.steps = callbacks, steps
-        self.state = Object(timestamp=Object(token=Object(value=0)), loss=None)
-    def event(self, name):
-        for callback in self.callbacks:
-            getattr(callback, name)(self.state, None)
+        self.model = torch.nn.Sequential(torch.nn.Embedding(64, 8), torch.nn.Linear(8, 64))
     def fit(self):
-        self.event("fit_start")
+        for callback in self.callbacks:
+            callback.fit_start(None, None)
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         for step in range(self.steps):
-            self.event("batch_start")
-            self.state.loss = 4.0 - step
-            self.state.timestamp.token.value += 512
-            self.event("batch_end")
-            if step == 2:
-                self.event("eval_start")
-                self.event("eval_end")
-        self.event("fit_end")
+            ids = torch.randint(0, 64, (4, 128))
+            torch.nn.functional.cross_entropy(self.model(ids).flatten(0, 1), ids.flatten()).backward()
+            optimizer.step()
+            optimizer.zero_grad()
 
 options = {"steps": 6}
 """
@@ -305,8 +300,13 @@ def train_loop(step, goodput):
 """
 
 RAN = {"transformers": TRANSFORMERS, "Lightning": LIGHTNING, "torchtitan": TORCHTITAN, "JAX": JAX}
-RAN |= {"Megatron-LM": MEGATRON_CORE, "MaxText": MAXTEXT_ITSELF}
-STAND_IN = {"Composer": COMPOSER, "Megatron-LM": MEGATRON, "MaxText": MAXTEXT}
+RAN |= {"Composer": COMPOSER, "Megatron-LM": MEGATRON_CORE, "MaxText": MAXTEXT_ITSELF}
+STAND_IN = {"Megatron-LM": MEGATRON, "MaxText": MAXTEXT}
 # The module without which a job cannot run.
 NEEDS = {"transformers": "accelerate", "Lightning": "lightning.pytorch", "torchtitan": "torchtitan.trainer, tokenizers"}
-NEEDS |= {"JAX": "jax", "Megatron-LM": "megatron.training.training", "MaxText": "maxtext.trainers.pre_train.train"}
+NEEDS |= {
+    "JAX": "jax",
+    "Composer": "torch",
+    "Megatron-LM": "megatron.training.training",
+    "MaxText": "maxtext.trainers.pre_train.train",
+}

@@ -16,6 +16,7 @@ import pytest
 
 from probe_stage import lab
 from receipts.emit.sight.inputs import batch_of
+from receipts.emit.sight.model import count_backward
 from receipts.emit.sight.reads import Kept, StepLoss, StepNorm
 from receipts.emit.sight.stages import Pipeline
 from receipts.emit.sight.steps import PATIENCE, Anchor
@@ -254,3 +255,21 @@ def test_stages_of_a_pipeline_are_one_model_once_every_rank_has_told_its_own(mon
         "vocabulary": 128,
     }
     assert pipeline.whole["attention_kinds"] == "4 full"
+
+
+@pytest.mark.parametrize(
+    ("passes", "counted"),
+    [([1] * 40, None), ([0] * 40, None), ([2, 2, 0, 2, 2], None), ([1, 0, 0, 0] * 10, (10, 40))],
+    ids=["every step", "gradients made otherwise", "one odd step", "three of four skipped"],
+)
+def test_steps_of_the_optimizer_without_a_backward_pass_are_counted(
+    passes: list[int], counted: tuple[int, int] | None
+) -> None:
+    told: list[tuple[int, int]] = []
+
+    class Stated:
+        def counter(self, name: str, count: int, *, expected: int, steps: int) -> None:
+            told.append((count, expected))
+
+    count_backward([(backwards, 1, 512, 8) for backwards in passes], Stated())  # type: ignore[arg-type]  # it counts
+    assert told == ([counted] if counted else [])

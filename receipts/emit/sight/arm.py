@@ -9,9 +9,6 @@ from __future__ import annotations
 import os
 import sys
 
-from receipts.emit.run import WARMUP
-from receipts.emit.sight.watch import Watch
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
 
     from receipts.emit.recorder import Recorder
     from receipts.emit.sight.jax_watch import JitWatch
+    from receipts.emit.sight.watch import Watch
 
 FRAMEWORKS = ("torch", "torch_xla", "jax")
 
@@ -40,6 +38,9 @@ class Armed:
     def torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         if self.watch is None and not self.back:
+            # Most processes never come here, and none of them pays for what a watch imports.
+            from receipts.emit.sight.watch import Watch
+
             self.watch = Watch(torch, lambda: self._recorder(self.watch))
             if self._ready is not None:
                 self._ready(self.watch)
@@ -95,6 +96,7 @@ def arm(make: Callable[[], Recorder] | None = None, ready: Callable[[Watch], Non
 def recorder() -> Recorder:
     """The recorder of a launch that names none: by the environment, on the lane of its machine."""
     from receipts.emit.recorder import Recorder
+    from receipts.emit.run import WARMUP
 
     warmup = os.environ.get("RECEIPTS_WARMUP", "")
     return Recorder(

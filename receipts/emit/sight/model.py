@@ -10,7 +10,7 @@ from receipts.emit.sight import geometry, layout, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from receipts.emit.probing import ProbeOutput
@@ -37,7 +37,7 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
     framework = "fsdp2" if plan.strategy == "fsdp2" else "torch"
     lazy = imported.any_of(("torch_xla",))  # whose own probe says who computes, and how it is compiled
-    if not lazy:
+    if not lazy and stated.get("path.witnessed.framework") in (None, framework):  # else a callback names its own
         stated.put("path.witnessed.framework", framework)
         stated.put("path.witnessed.frameworks", [framework])
     sharded = plan.strategy == "fsdp1" or (plan.world > 1 and not plan.whole)
@@ -59,6 +59,7 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     seen |= _numerics(watch, inner, every, kind, stated.get("numerics.fp8_recipe") is not None)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
+    count_backward(watch.steps[1:], stated)
     if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
         stated.note(
             f"measurement.tokens_per_step: it saw {seen_tokens} in the usual step, and the caller states another"
@@ -70,6 +71,13 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         stated.put("path.witnessed.posture", watch.lazy)
     for path, value in fits.items():
         _fill(inferred, path, value)
+
+
+def count_backward(steps: Sequence[tuple[int, ...]], stated: ProbeOutput) -> None:
+    """Where the optimizer made some steps without a backward pass since the one before: how many have one."""
+    have = sum(bool(backwards) for backwards, *_ in steps)
+    if 0 < have < len(steps) - 1:
+        stated.counter("steps with a backward pass", have, expected=len(steps), steps=len(steps))
 
 
 def _fill(inferred: ProbeOutput, path: str, value: Any) -> None:

@@ -63,13 +63,19 @@ class Moment:
 class Watch:
     """Sees the loop of a process. ``recorder`` gives the recorder when the first step has ended, or None to stand back.
 
-    ``after_warmup`` are called with the number of steps that have ended when the warm-up is over.
+    ``tokens`` are those of a step over all chips, where the job states them. ``after_warmup`` are called with the
+    number of steps that have ended when the warm-up is over.
     """
 
     NAME = "sight"
 
     def __init__(
-        self, torch: Any, recorder: Callable[[], Recorder | None], models: tuple[Any, ...] = (), optimizers: Any = ()
+        self,
+        torch: Any,
+        recorder: Callable[[], Recorder | None],
+        models: tuple[Any, ...] = (),
+        optimizers: Any = (),
+        tokens: int | None = None,
     ) -> None:
         self.after_warmup: list[Callable[[int], None]] = []
         self.rec: Recorder | None = None
@@ -84,7 +90,7 @@ class Watch:
         self.pipeline: stages.Pipeline | None = None
         self.skipped = 0
         self.steps: list[tuple[int, int, int, int]] = []
-        self._torch, self._recorder = torch, recorder
+        self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
         self._functions: dict[int, InputReader] = {}
         self._met = self._closed = self._own = self._due = False
@@ -201,7 +207,7 @@ class Watch:
         if self.pipeline is not None:
             self.pipeline.join()
         if self._own:
-            tokens = totals[1] * self._ranks()
+            tokens = self._tokens or totals[1] * self._ranks()
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
             if self._due and (rec.steps == 1 or live):
                 self.settle()
@@ -411,7 +417,8 @@ class Watch:
             reader.look(0, True, given, named)
 
     def saving(self) -> None:
-        """A checkpoint is being written."""
+        """A checkpoint is being written; an evaluation before it is over."""
+        self._leave_aside()
         self._aside_span("checkpoint")
 
     def saved(self) -> None:

@@ -117,6 +117,14 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "grad_norm": 1.5, "tflops_per_second_per_chip": 180.5, "tokens_per_second_per_chip": 3200.5}
         | {"peak_bytes": 12345 * 2**20},
     ),
+    "xtuner": (
+        "[XTuner][RANK 0][2026-03-02 10:00:00][INFO] Epoch 1 Step 7/1000 data_time: 0.0625 lr: 2.000000e-05 time: 1.25"
+        " text_tokens: 4000.0 total_consumed_tokens: 28000 total_loss: 2.625, reduced_llm_loss: 2.500,"
+        " reduced_balancing_loss: 0.125, loss: 2.375 grad_norm: 1.5000 max_memory: 40.25 GB reserved_memory: 45.5 GB"
+        " tgs: 3200.0 e2e_tgs: 3000.0 eta: 1:00:00",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 1.25, "tokens_per_second_per_chip": 3200.0}
+        | {"peak_bytes": 40.25 * GIB, "peak_reserved_bytes": 45.5 * GIB},
+    ),
     "prime_rl": (
         "10:00:00 SUCCESS Step 7 | Time: 5.25s | Loss: 2.5 | Grad. Norm: 1.5 | LR: 1e-05 | Throughput: 25000 tokens/s"
         " | MFU: 40.5% | Peak Mem.: 60.5 GiB",
@@ -195,6 +203,19 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
 }
 # Forms of the same lines that other versions print.
 FORMS: Final = (
+    (
+        "xtuner",
+        "[XTuner][2026-03-02 10:00:00][INFO] [Train] (Epoch 1) Step 7/640  lr: 1e-06  loss: 2.50  loss(reduced): 2.62"
+        "  grad_norm: 1.50  if_nan_skip: 0  max_memory: 33.5GB  text_tokens: 4000  tgs: 3200  data_time: 0.05s"
+        "  time: 1.25s  eta: 0:10:00",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 1.25, "tokens_per_second_per_chip": 3200.0},
+    ),
+    (
+        "internlm",
+        "2026-03-02 10:00:00,123 INFO train.py:318 in record_current_batch_training_metrics -- step=7,loss=2.5,"
+        "tgs (tokens per gpu per second)=4399.5,lr=3.8e-06,loss_scale=65536.0,grad_norm=1.5,micro_num=4",
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 4399.5},
+    ),
     ("torchtune", "Step 7 | loss:2.5 lr:2e-05 gpu_resources:13708965376", {"loss": 2.5}),
     ("litgpt", "iter 28 | step 7: loss 2.5000, iter time: 263.85 ms (optimizer.step)", {"loss": 2.5}),
     ("slime-perf", "perf 7: {'perf/rollout_time': 24.5, 'perf/total_train_time': 55.5}", {"step_seconds": 55.5}),
