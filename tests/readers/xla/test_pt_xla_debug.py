@@ -231,3 +231,9 @@ def test_reads_alone_show_no_posture() -> None:
 
 def test_programs_of_dynamo_are_whole_graphs() -> None:
     assert posture(executed("dynamo is executing a compiled program", "b2") * 5) == ["whole_graph"]
+
+
+def test_without_executions_the_posture_is_that_of_the_largest_program() -> None:
+    step, small = (block("Compilation", cause, cause[0]) for cause in ("torch_xla.compile", "user mark_step"))
+    text = step + small.replace("Outputs: 7", "Outputs: 6")
+    assert [item.value for item in reading(text).seen if item.leaf == "posture"] == ["xla_step"]
