@@ -1,7 +1,7 @@
 """What the recorder sees with nothing typed: `python -m benchmarks.sight [ROW…] [--python P] [--repeats N] [--write]`.
 
-Each row is a script of `benchmarks/sight_scripts`, written as strangers write theirs. One of torch is launched by
-`receipts record -- …` with no line changed; one of JAX or torch_xla has its lines of the recorder (``# seen``), which a
+Each row is a script of `benchmarks/sight_scripts`, written as strangers write theirs. Most are launched by
+`receipts record -- …` with no line changed; one has its lines of the recorder (``# seen``), which a
 bare copy lacks. Bare and seen launches take turns, and each script prints its own milliseconds a step. A script says at
 its end what is true of it, counted by itself; the receipt is held against that. A row whose library is absent says so.
 

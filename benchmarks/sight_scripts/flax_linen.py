@@ -10,8 +10,6 @@ import numpy as np
 import optax
 from flax.training.train_state import TrainState
 
-from receipts.emit import Recorder  # seen
-
 STEPS, BATCH, LENGTH, VOCABULARY, WIDTH, DEPTH = 40, 8, 64, 512, 64, 3
 
 
@@ -48,8 +46,6 @@ eval_step = jax.jit(loss_of)
 model = Decoder()
 params = model.init(jax.random.key(0), jnp.zeros((1, LENGTH), jnp.int32))["params"]
 state = TrainState.create(apply_fn=model.apply, params=params, tx=optax.adamw(3e-3))
-rec = Recorder("cpu-jax", warmup=10)  # seen
-train_step = rec.jit(train_step)  # seen
 rng, times = np.random.default_rng(0), []
 held_out = jnp.asarray(rng.integers(0, 50, (BATCH, LENGTH + 1)))
 for step in range(STEPS):

@@ -9,8 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from receipts.emit import Recorder  # seen
-
 STEPS, MICROS, BATCH, LENGTH, VOCABULARY, WIDTH, DEPTH, HEADS = 40, 3, 4, 64, 512, 64, 4, 4
 
 
@@ -61,8 +59,6 @@ tx = optax.adamw(3e-3)
 params = init(jax.random.key(0))
 parameters = sum(leaf.size for leaf in jax.tree.leaves(params))
 opt_state = tx.init(params)
-rec = Recorder("cpu-jax", warmup=10)  # seen
-train_step = rec.jit(train_step)  # seen
 rng, times = np.random.default_rng(0), []
 for step in range(STEPS):
     begun = time.perf_counter()

@@ -1,4 +1,4 @@
-"""torch_xla, lazily: a step ends in `torch_xla.sync()`; the loss is read every ninth step."""
+"""torch_xla, lazily: a step ends in `torch_xla.sync()`; the loss is read every eighteenth step."""
 
 import json
 import time
@@ -7,8 +7,6 @@ import torch
 import torch.nn.functional as F
 import torch_xla
 from torch import nn
-
-from receipts.emit import Recorder  # seen
 
 STEPS, ROWS, LENGTH, VOCAB, DIM, LAYERS, HEADS = 36, 4, 32, 64, 32, 2, 4
 device = torch_xla.device()
@@ -43,8 +41,6 @@ class Decoder(nn.Module):
 
 model = Decoder().to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-rec = Recorder("cpu-torch-xla", warmup=10).start()  # seen
-rec.watch(model)  # seen
 times = []
 for step in range(STEPS):
     begun = time.perf_counter()
@@ -55,7 +51,7 @@ for step in range(STEPS):
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     torch_xla.sync()
-    if step % 9 == 8:
+    if step % 18 == 17:
         print(step, loss.item())
     times.append(time.perf_counter() - begun)
 truth = {"steps": STEPS, "tokens": ROWS * LENGTH, "micro": ROWS, "length": LENGTH, "accumulation": 1, "depth": LAYERS}
