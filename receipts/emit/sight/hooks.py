@@ -44,6 +44,7 @@ class Hooks:
         self._replaced: dict[tuple[int, str], tuple[Any, Any, Any]] = {}
         self._handle: Any = None
         self._silent: set[str] = set()
+        self.sees_checkpoints = False  # whether `checkpointed` is told of each that is compiled
         self._compiling: Callable[[], bool] = torch.compiler.is_compiling
         self._frames: Listener = imported.part("torch._C._dynamo.eval_frame", "set_eval_frame") or (lambda now: now)
 
@@ -177,11 +178,32 @@ class Hooks:
     def _compile(self, inner: Any) -> Any:
         def compile(*given: Any, **named: Any) -> Any:
             result = inner(*given, **named)
+            self._see_checkpoints()
             if not given or given[0] is None or not callable(given[0]):
                 return self._seen_through(result) if callable(result) and not given else result
             return result if isinstance(given[0], self._torch.nn.Module | type) else self._looked_at(result)
 
         return compile
+
+    def _see_checkpoints(self) -> None:
+        """Listen to the compiler, which traces every function that is computed again in the backward pass."""
+        kind = imported.part("torch._dynamo.variables.higher_order_ops", "CheckpointHigherOrderVariable")
+        name = next((name for name in ("_call_function", "call_function") if name in vars(kind or object)), "")
+        if name:
+            self.sees_checkpoints = True
+            self._wrap_in(kind, name, self._told("checkpointed"))
+
+    def _told(self, event: str) -> Callable[[Any], Any]:
+        """Told of a call while the compiler traces."""
+
+        def make(inner: Any) -> Any:
+            def call(*given: Any, **named: Any) -> Any:
+                self._tell(event)
+                return inner(*given, **named)
+
+            return call
+
+        return make
 
     def _seen_through(self, decorator: Any) -> Any:
         """`@torch.compile(...)`: what it is given comes later."""

@@ -56,7 +56,7 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
         seen |= {f"model.{name}": value for name, value in kind.seen.items()}
         fits |= {f"model.{name}": value for name, value in kind.inferred.items()}
     (fits if plan.world > 1 else seen).update({f"parallelism.{k}": v for k, v in layout.leaves(plan).items()})
-    seen |= _numerics(watch, inner, every, kind, stated.get("numerics.fp8_recipe") is not None)
+    seen |= _numerics(watch, inner, every, kind, stated)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
     count_backward(watch.steps[1:], stated)
@@ -93,7 +93,9 @@ FROZEN = 0.01  # of the weights
 MIN_TYPE_SHARE = 0.1  # of the time of matmuls, as `receipts.ingest.device_profile` takes it
 
 
-def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry, scaled: bool) -> Mapping[str, Any]:
+def _numerics(
+    watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometry, stated: ProbeOutput
+) -> Mapping[str, Any]:
     stored = Counter[str]()
     for item in every:
         if item.is_floating_point():
@@ -102,8 +104,8 @@ def _numerics(watch: Watch, inner: Any, every: list[Any], kind: geometry.Geometr
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
-        "numerics.compute_dtype": _compute(watch, stored, scaled),
-        "numerics.recompute": _recompute(watch, inner, kind),
+        "numerics.compute_dtype": _compute(watch, stored, stated.get("numerics.fp8_recipe") is not None),
+        "numerics.recompute": _recompute(watch, inner, kind, stated),
         "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or _trained(every),
     }
     if adapters:
@@ -171,11 +173,16 @@ def _types_that_ran() -> str | None:
     return "+".join(sorted((main, others.most_common(1)[0][0])))
 
 
-def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry) -> str | None:
-    """What was computed again; where nothing could be looked at, *none* as long as no module speaks of checkpoints."""
+def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry, stated: ProbeOutput) -> str | None:
+    """What was computed again; where nothing could be looked at, *none* as long as no module speaks of checkpoints.
+
+    In one graph the compiler traces each checkpoint: *none* where it traced none.
+    """
     seen = watch.look.recompute(kind.blocks) if watch.look is not None else None
     if seen is not None:
         return seen
+    if watch.hooks.sees_checkpoints and not watch.checkpoints and _posture(stated) == "whole_graph":
+        return "none"
     codes = {getattr(type(item).forward, "__code__", None) for item in inner.modules()}
     speaks = any("checkpoint" in name for code in codes if code is not None for name in code.co_names)
     flagged = any(getattr(item, "gradient_checkpointing", False) for item in inner.modules())

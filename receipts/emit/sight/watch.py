@@ -88,7 +88,7 @@ class Watch:
         self.ranks: int | None = None
         self.look: Look | None = None
         self.pipeline: stages.Pipeline | None = None
-        self.skipped = 0
+        self.skipped = self.checkpoints = 0
         self.steps: list[tuple[int, int, int, int]] = []
         self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
@@ -415,6 +415,10 @@ class Watch:
                 reader.shifts = len(list(tensors([*given, dict(named)], self._torch.Tensor, 3))) == 1
                 self._functions[id(function)] = reader
             reader.look(0, True, given, named)
+
+    def checkpointed(self) -> None:
+        """The compiler traces what is to be computed again."""
+        self.checkpoints += 1
 
     def saving(self) -> None:
         """A checkpoint is being written; an evaluation before it is over."""
