@@ -21,7 +21,12 @@ from recorder_contract import argument_names, megatron_names, recorder_contract 
 from schemas import claims_schema, receipt_schema, verdict_schema  # noqa: E402 — the path comes first
 
 FOLDERS = ("schema", "docs/reference")
-HAND_WRITTEN = ("schema/examples/", "docs/reference/benchmarks.md", "docs/reference/scale.md")
+HAND_WRITTEN = (
+    "schema/examples/",
+    "docs/reference/benchmarks.md",
+    "docs/reference/scale.md",
+    "docs/reference/sight.md",
+)
 
 
 def pages() -> Mapping[str, str]:
