@@ -55,7 +55,7 @@ _SHOWN = (
 
 
 def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows by lane, the proven results of a lane first, by what they are at least; an unknown lane has none.
+    """Rows by lane, the proven results of a lane first, by what they are at least. Raises NotFound for an unknown lane.
 
     ``standing`` is *proven*, *unsettled*, *peak* or *reported*. A rate is the geometric mean of ``launches``, with its
     95 % interval ``low`` to ``high``; that of a peak is of one launch.
@@ -85,11 +85,13 @@ def _results(
     store: Store, rulebook: Rulebook, lanes: Sequence[str]
 ) -> tuple[ReportReader, list[tuple[Item, int | None, BestResult]]]:
     """Results with their items and the numbers of their configurations, lane by lane, the best shown first."""
+    from receipts.questions.week.collect import check_lanes
     from receipts.questions.week.frontier import frontiers, result, stated
     from receipts.questions.week.reader import ReportReader
 
     lanes = list(dict.fromkeys(lanes))
     reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
+    check_lanes(lanes, rulebook, reader)
     leaders = [best.now for held in frontiers(reader).by_lane.values() for best in held]
     results: list[tuple[Item, int | None, BestResult]] = [
         (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders

@@ -148,3 +148,9 @@ def test_a_list_says_what_each_rate_is_and_reads_no_document(shell: Shell, monke
     monkeypatch.setenv("COLUMNS", "160")
     assert "tokens over the time of " in shell("list").out
     assert shell("list", "--json").json[0]["rate_of"].startswith("tokens over the time of ")
+
+
+def test_the_frontier_of_a_lane_that_does_not_exist_names_the_nearest(shell: Shell) -> None:
+    answered = shell("frontier", "--lane", "cpu-torhc")
+    assert (answered.code, answered.out) == (2, "")
+    assert "there is no lane 'cpu-torhc'; did you mean cpu-torch" in answered.err

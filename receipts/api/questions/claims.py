@@ -223,7 +223,7 @@ def frontier(
       receipts frontier
       receipts frontier --lane nvidia-megatron
 
-    A shape is a model, a sequence length, an accelerator and a number of chips. Exit code: 0.
+    A shape is a model, a sequence length, an accelerator and a number of chips. Exit codes: 0, 2 for an unknown lane.
     """
     from receipts.api.answer import Answer
     from receipts.api.lists import frontier, frontier_page

@@ -176,7 +176,7 @@ def collect_with_basis(
     """
     with store.one_state():
         reader = ReportReader(store, rulebook, min(as_of, week.until - timedelta(microseconds=1)), lanes, week.since)
-        _check_lanes(lanes, rulebook, reader)
+        check_lanes(lanes, rulebook, reader)
         rows = reader.rows
         items = reader.items(row for row in rows if row.stands)
         best = frontiers(reader)
@@ -225,7 +225,8 @@ def _looked(reader: ReportReader) -> Iterator[Looked]:
         yield Looked(row, item.verdict if item is not None else None, row.id in of_interval)
 
 
-def _check_lanes(lanes: Sequence[str], rulebook: Rulebook, reader: ReportReader) -> None:
+def check_lanes(lanes: Sequence[str], rulebook: Rulebook, reader: ReportReader) -> None:
+    """Raise NotFound for lanes that are neither declared nor in the store."""
     known = set(rulebook.lanes.names())
     if not known.issuperset(lanes):
         known.update(reader.stored.lanes())
