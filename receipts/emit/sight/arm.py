@@ -1,13 +1,16 @@
 """Sight without a line of the script changed: `arm` waits for torch or JAX to be imported, and for the first step.
 
-A process that makes no step, such as a launcher's agent or a loader's worker, never has a recorder; neither does a
-forked child. Where the job makes a recorder of its own, this stands back.
+A process that makes no step, such as a launcher's agent or a loader's worker, never has a recorder, but for a job that
+runs out of memory in its first; neither does a forked child. Where the job makes a recorder of its own, this stands
+back.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+
+from receipts.emit.termination import call_at_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +34,7 @@ class Armed:
         self.jits: JitWatch | None = None
         self.rec: Recorder | None = None
         self.back = False
+        call_at_exit(self.leave)
 
     def __repr__(self) -> str:
         return f"Armed({self.watch!r})"
@@ -64,6 +68,23 @@ class Armed:
             return None
         self.rec = self._make()
         return self.rec.start(*probes)
+
+    def leave(self) -> None:
+        """The process ends. A job that ran out of memory before its first step has failed as one of its size does."""
+        error = getattr(sys, "last_value", None)  # what the interpreter printed a traceback of
+        if error is None or self.rec is not None:
+            return
+        from receipts.emit.ending import failure_of_exception
+
+        if failure_of_exception(error)[0] != "oom":
+            return
+        rec = None
+        if self.jits is not None and type(error).__module__.startswith("jax"):
+            rec = self._recorder()
+        elif self.watch is not None:
+            rec = self.watch.meet_failed(error)
+        if rec is not None:
+            rec._end(error)
 
     def stand_back(self, run: Any) -> None:
         """The job has a recorder of its own: this one goes, with what it has."""

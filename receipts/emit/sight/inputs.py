@@ -11,6 +11,7 @@ from functools import wraps
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from types import TracebackType
     from typing import Any
 
 MAX_SHAPES = 64
@@ -48,6 +49,27 @@ def batch_of(given: tuple[Any, ...], named: Mapping[str, Any], kind: type) -> tu
     if isinstance(embedded, kind) and len(embedded.shape) == 3:  # type: ignore[attr-defined] # a tensor, seen as a type
         return int(embedded.shape[0]), int(embedded.shape[1]), True  # type: ignore[attr-defined] # the same
     return None if values is None else (values, 1, False)
+
+
+def failing_batch(trace: TracebackType | None, models: list[Any], kind: type) -> tuple[int, int] | None:
+    """Rows and length of the batch that an exception ended with: what a model was called with, else the only ids there.
+
+    A step that failed in its backward pass has left the model's call, and the frames of the job still hold its batch.
+    """
+    shapes: set[tuple[int, ...]] = set()
+    while trace is not None:
+        names, trace = trace.tb_frame.f_locals, trace.tb_next
+        if any(names.get("self") is model for model in models) and isinstance(names.get("args"), tuple):
+            batch = batch_of(names["args"], names.get("kwargs") or {}, kind)
+            if batch is not None:
+                return batch[:2]
+        shapes |= {
+            tuple(item.shape)
+            for item in tensors(list(names.values()), kind, 2)
+            if len(item.shape) == 2 and str(item.dtype) in IDS
+        }
+    rows, length = shapes.pop() if len(shapes) == 1 else (0, 0)
+    return (int(rows), int(length)) if rows and length else None
 
 
 class InputReader:

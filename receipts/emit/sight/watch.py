@@ -16,7 +16,7 @@ from receipts.emit.clock import perf_counter_ns
 from receipts.emit.probes import imported, torch_xla
 from receipts.emit.sight import layout, model, root, stages, witness
 from receipts.emit.sight.hooks import Hooks
-from receipts.emit.sight.inputs import InputReader, tensors
+from receipts.emit.sight.inputs import InputReader, failing_batch, tensors
 from receipts.emit.sight.look import Look
 from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
@@ -136,6 +136,21 @@ class Watch:
         self._stepping = True
         if self._scaling is None:
             self._mark(optimizer, now)
+
+    def meet_failed(self, error: BaseException) -> Recorder | None:
+        """The recorder of a job that has an optimizer and failed before its first step; None for any other process."""
+        if self._met or self._closed:
+            return None
+        self._meet([])
+        if not self.anchor.counts or not self._begin():
+            return None
+        chained = [module for item in self.roots for module in root.chain(item)]
+        batch = failing_batch(error.__traceback__, chained, self._torch.Tensor)
+        if batch is not None and self.rec is not None:
+            inferred = self.rec.stated_by(model.INFERRED)
+            inferred.put("batch.micro_batch", batch[0])
+            inferred.put("batch.sequence_length", batch[1])
+        return self.rec
 
     def _mark(self, optimizer: Any, now: int) -> None:
         readers = (*self.readers, *self._functions.values())

@@ -276,6 +276,26 @@ def test_a_loop_of_pytorch_is_recorded_without_a_line_changed(shell: Shell, rate
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("where", ["    loss = ", "    optimizer.step()"])
+def test_a_job_out_of_memory_in_its_first_step_is_recorded_with_its_batch(shell: Shell, where: str) -> None:
+    python = torch_python()
+    (shell.folder / "train.py").write_text(LOOP.replace(where, f"    torch.empty(1 << 50)\n{where}"))
+    assert launched(shell, "--", python, "train.py").returncode == 1
+    (leaves,) = stored(shell)
+    assert (leaves["run.outcome"], leaves["failure.phase"], leaves["failure.class"]) == ("oom", "startup", "host")
+    assert (leaves["batch.micro_batch"], leaves["batch.sequence_length"]) == (4, 16)
+
+
+@pytest.mark.slow
+def test_another_failure_before_the_first_step_is_recorded_by_nobody(shell: Shell) -> None:
+    python = torch_python()
+    (shell.folder / "train.py").write_text(LOOP.replace("    loss = ", "    raise KeyError('lr')\n    loss = "))
+    done = launched(shell, "--", python, "train.py")
+    assert (done.returncode, stored(shell)) == (1, [])
+    assert "no optimizer of torch made a step" in done.stderr
+
+
+@pytest.mark.slow
 def test_two_ranks_of_torchrun_are_one_receipt(shell: Shell) -> None:
     python = torch_python()
     (shell.folder / "train.py").write_text(LOOP)
