@@ -36,6 +36,7 @@ test: $(READY) ## Run the tests
 thorough: $(READY) ## Run the tests with many examples each, on more pages and engines (Java and Chromium, if there)
 	if command -v java; then $(BIN)/python -m pip install --quiet --require-hashes -r requirements/spark.txt; fi
 	if command -v chromium; then $(BIN)/python -m pip install --quiet --require-hashes -r requirements/browser.txt; fi
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/keyless.txt
 	RECEIPTS_TEST_THOROUGH=1 $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: coverage
@@ -96,6 +97,7 @@ lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
 	$(LOCK) --constraints requirements/dev.txt pyproject.toml -o requirements/runtime.txt
 	$(LOCK) --upgrade --group pyproject.toml:spark -o requirements/spark.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:browser -o requirements/browser.txt
+	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:keyless -o requirements/keyless.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:docs -o requirements/docs.txt
 
 .PHONY: clean
