@@ -133,18 +133,20 @@ def main() -> int:
     """Run, print, and count the faults."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.attack", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
-    parser.add_argument("--quick", action="store_true", help=f"a {SHARE}th of it")
+    parser.add_argument("--quick", action="store_true", help=f"a {SHARE}th of it, and no more begun after a while")
+    parser.add_argument("--share", type=int, metavar="N", help="an Nth of it")
     parser.add_argument("--seed", type=int, default=27)
     options = parser.parse_args()
     if unknown := set(options.only) - ATTACKS.keys():
         parser.error(f"there is no attack {', '.join(sorted(unknown))}; there are {', '.join(ATTACKS)}")
     count, begun = 0, time.monotonic()
+    share = options.share or (SHARE if options.quick else 1)
     for name in options.only or ATTACKS:
         attack, most = ATTACKS[name]
         if options.quick and time.monotonic() - begun > QUICK:
             print(f"{name}: not run, for want of time; python -m benchmarks.attack {name}")
             continue
-        faults = list(attack(max(2, most // SHARE) if options.quick else most, options.seed))
+        faults = list(attack(max(2, most // share), options.seed))
         count += len(faults)
         for fault in faults[:SHOWN]:
             print(f"  {fault}")

@@ -236,7 +236,7 @@ def test_the_map_in_the_documentation_is_what_the_program_prints(
     checkout: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (checkout / "docs" / "memory.md").read_text(encoding="utf-8")
-    session = re.search(r"```console\n\$ receipts (.*?)\n(.*?)\.\.\.\n```", page, re.DOTALL)
+    session = re.search(r"```console\n\$ receipts ([^\n]*)\n((?:(?!```).)*?)\.\.\.\n```", page, re.DOTALL)
     assert session is not None
     monkeypatch.chdir(checkout)
     assert shell(*session[1].split()).out.startswith(session[2])

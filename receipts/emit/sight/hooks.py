@@ -191,9 +191,9 @@ class Hooks:
         name = next((name for name in ("_call_function", "call_function") if name in vars(kind or object)), "")
         if name:
             self.sees_checkpoints = True
-            self._wrap_in(kind, name, self._told("checkpointed"))
+            self._wrap_in(kind, name, self._as_traced("checkpointed"))
 
-    def _told(self, event: str) -> Callable[[Any], Any]:
+    def _as_traced(self, event: str) -> Callable[[Any], Any]:
         """Told of a call while the compiler traces."""
 
         def make(inner: Any) -> Any:

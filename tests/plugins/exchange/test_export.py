@@ -405,7 +405,7 @@ def _without(rows: list[dict[str, object]], name: str) -> list[dict[str, object]
         (lambda rows: _without(rows, "decisions"), "decisions: its last line says"),
         (lambda rows: _without(rows, "receipts"), "receipts: its last line says"),
         (lambda rows: [{**rows[0], "version": 2}, *rows[1:]], "upgrade"),
-        (lambda rows: [{**rows[0], "format": "other"}, *rows[1:]], "no export"),
+        (lambda rows: [{**rows[0], "format": "other"}, *rows[1:]], "not an export"),
         (lambda rows: [rows[0], {"in": "receipt"}, *rows[1:]], "there is no dataset 'receipt'"),
         (
             lambda rows: [rows[0], {**rows[1], "written_at": "yesterday"}, *rows[2:]],
