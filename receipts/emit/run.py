@@ -287,6 +287,11 @@ class RunState:
             trace = tracer(self._trace(), self.record.head["lane"], lambda: self._profiled("make_way"))
             self._profiling = Profiling(trace, self.steps, count)
 
+    @property
+    def may_trace(self) -> bool:
+        """Whether a trace is open, or the witness has still to begin."""
+        return self._profiling is not None or self._witness is not False
+
     def _trace(self) -> str:
         """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
         names = self._names("trace")

@@ -45,6 +45,7 @@ class Hooks:
         self._handle: Any = None
         self._silent: set[str] = set()
         self.sees_checkpoints = False  # whether `checkpointed` is told of each that is compiled
+        self.ranges = True  # whether ranges of the profiler's matter: as long as a trace may begin or end
         self._compiling: Callable[[], bool] = torch.compiler.is_compiling
         self._frames: Listener = imported.part("torch._C._dynamo.eval_frame", "set_eval_frame") or (lambda now: now)
 
@@ -155,7 +156,8 @@ class Hooks:
         def make(inner: Any) -> Any:
             def call(*given: Any) -> Any:
                 result = inner(*given)
-                self._tell("scope", begins, given[0])
+                if self.ranges:
+                    self._tell("scope", begins, given[0])
                 return result
 
             return call

@@ -93,7 +93,8 @@ class Watch:
         self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
         self._functions: dict[int, InputReader] = {}
-        self._met = self._closed = self._own = self._due = False
+        self._met = self._closed = self._own = self._due = self._looked = False
+        self._searching: tuple[int, bool] = (0, False)  # by how many optimizers are known
         self._thread, self._scopes, self._backward = get_ident(), 0, False
         self._latest: tuple[int, Moment] = (0, Moment())
         self._before = Moment()
@@ -217,7 +218,7 @@ class Watch:
         totals = self._step_totals(before, moment)
         self.steps.append((moment.backwards - before.backwards, *totals))
         live = moment is self._latest[1]
-        if live and self.roots:
+        if live and not self._looked and self.roots:
             self._look()
         if self.pipeline is not None:
             self.pipeline.join()
@@ -232,6 +233,8 @@ class Watch:
             self._until, self._due = now, True
         self._tell_scalars(rec, losses, norms)
         if self._own:
+            if not self.hooks.ranges:
+                self.settle()
             # What the recorder did since is not the next step's.
             self._since = perf_counter_ns()
             rec.step_begin()
@@ -266,7 +269,11 @@ class Watch:
         return own if any(reader.forwards for reader in own) else list(self._functions.values())
 
     def _repeats(self) -> bool:
-        return any(any(kind.__name__ == LBFGS for kind in type(item).__mro__) for item in self.anchor.optimizers())
+        stepping = sum(map(bool, self.anchor.counts.values()))
+        if self._searching[0] != stepping:
+            every = self.anchor.optimizers()
+            self._searching = stepping, any(kind.__name__ == LBFGS for item in every for kind in type(item).__mro__)
+        return self._searching[1]
 
     @property
     def roots(self) -> list[Any]:
@@ -276,7 +283,7 @@ class Watch:
 
     def _anchor_reader(self) -> int:
         """Which of the models the anchor trains."""
-        if len(self.roots) < 2 or not self.anchor.optimizers():
+        if len(self._roots) < 2 or len(self.roots) < 2 or not self.anchor.optimizers():
             return 0
         held = root.parameters_of(self.anchor.optimizers()[0])
         counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
@@ -317,6 +324,7 @@ class Watch:
             self.look = Look(self._torch, self.model, self.readers[self._anchor_reader()])
         elif self.look is not None:
             self.look.remove()
+            self._looked = True
 
     def attention(self) -> set[tuple[int, int | None, int | None]]:
         """Heads, those of keys, and their width, as attention was called: of the looked-at step, else of the trace."""
@@ -368,6 +376,7 @@ class Watch:
             self._due = False
             begun = perf_counter_ns()
             self.rec.step_told()
+            self.hooks.ranges = self.rec._run.may_trace
             if self._stated is not None and profiling.matmuls:
                 # What the trace shows of the model is stated while the job still holds it.
                 model.state(self, self._stated)
