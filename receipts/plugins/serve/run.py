@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import logging
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -89,7 +90,8 @@ def _warm(server: Server) -> None:
     """Make what pages take from the whole store before the first visitor waits for it."""
     from receipts.plugins.serve.inbox import open_questions
 
-    with suppress(ReceiptsError, RuntimeError):  # a server that closes makes nothing more
+    # A server that closes makes nothing more, and cancels what waits.
+    with suppress(ReceiptsError, RuntimeError, CancelledError):
         server.counts(), server.frontier(), open_questions(server)
     # A command collects at half a million objects, which made one request in sixty wait for half a second. What stays
     # for good is not walked again.
