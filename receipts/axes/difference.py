@@ -145,7 +145,7 @@ class Difference:
     are axes that changed although no input did. ``from_inputs``: an input or the code changed, of a launch that was
     captured whole, and so may have moved whatever the receipts do not state. ``one_program``: both captures are whole,
     of one program. ``unread`` is what the program may have
-    read that cannot be name.
+    read and could not be named.
     """
 
     changed: tuple[Change, ...]

@@ -78,7 +78,7 @@ class LaunchInputs:
     environment: Mapping[str, Input] | None = None
     launcher: Mapping[str, str] = field(default_factory=dict)
     whole: bool = False
-    unread: str = ""  # what it may have read that cannot be name
+    unread: str = ""  # what it may have read and could not be named
     recorded: bool = False
 
     def value(self, key: str) -> Input | None:
@@ -167,7 +167,7 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
 
 
 def _reads_alike(a: Parsed, b: Parsed, launchers: Sequence[InputChange]) -> bool:
-    """Whether what programs read by names that cannot be told apart is as good as equal: one host, launcher, flags."""
+    """Whether what programs read, under names that are not known, is as good as equal: one host, launcher, flags."""
     hosts = a.receipt.run.host, b.receipt.run.host
     one_place = hosts[0] is not None and hosts[0] == hosts[1] and a.receipt.flags == b.receipt.flags
     return one_place and not any(item.role != "rendezvous" for item in launchers)

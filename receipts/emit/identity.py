@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-MAX_WORLD = places.MAX_WORLD
 TORCH = "torch.distributed"
 # Launches that this process has agreed upon with the others of its group.
 _asked_group = 0

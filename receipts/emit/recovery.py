@@ -14,7 +14,7 @@ from array import array
 from binascii import crc32
 from datetime import UTC, datetime
 
-from receipts.emit import ending, identity, journal, run_record, termination
+from receipts.emit import ending, identity, journal, places, run_record, termination
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.facts import RECORDER
 from receipts.emit.run_record import RunRecord
@@ -217,7 +217,7 @@ def _checked_head(head: dict[str, Any]) -> dict[str, Any]:
     for name, kind in wanted.items():
         if not isinstance(head.get(name), kind):
             raise NotAJournal(f"its first frame says no {name}: it was not written by the recorder")
-    if not 0 <= head["rank"] < head["world"] <= identity.MAX_WORLD:
+    if not 0 <= head["rank"] < head["world"] <= places.MAX_WORLD:
         raise NotAJournal(f"its first frame says rank {head['rank']} of {head['world']}")
     return head
 

@@ -68,8 +68,10 @@ class Pipeline:
 
     def join(self) -> None:
         """Join what all ranks said, where this one has the first stage and each has said it."""
+        if not self._key or self.whole or not self.first:
+            return
         keys = [f"{self._key}/{index}" for index in range(self._count)]
-        if self._key and not self.whole and self.first and self._store().check(keys):
+        if self._store().check(keys):
             self.whole = _joined([json.loads(self._store().get(key)) for key in keys])
 
     def _store(self) -> Any:

@@ -82,9 +82,8 @@ class Witness(Profiling):
         try:
             return self._trace.events() if isinstance(self._trace, TorchTrace) else MAX_EVENTS + 1
         except AttributeError:
-            return (
-                MAX_EVENTS_FOR_FOUR + 1
-            )  # a torch that does not say: one step's trace is dear, and four may be too dear
+            # A torch that does not say: one step's trace is dear, and four may be too dear.
+            return MAX_EVENTS_FOR_FOUR + 1
 
 
 def keep(rec: Recorder, kind: str, text: str) -> None:
