@@ -279,13 +279,12 @@ def superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[
 
 def record_claim(connection: Connection, by: By, verdicts: Sequence[ClaimVerdict]) -> list[int]:
     """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
-    return [
-        _insert(
-            *(connection, claim_verdicts, claim_subjects, {"claim": item.claim, "at": by.at, **_common(item)}),
-            [(side, receipt) for side in ("baseline", "candidate") for receipt in getattr(item, side)],
-        )
-        for item in verdicts
-    ]
+    numbers = []
+    for item in verdicts:
+        row = {"claim": item.claim, "at": by.at, **_common(item)}
+        of = [(side, receipt) for side in ("baseline", "candidate") for receipt in getattr(item, side)]
+        numbers.append(_insert(connection, claim_verdicts, claim_subjects, row, of))
+    return numbers
 
 
 def verdicts_on(connection: Connection, claim: str) -> list[StoredClaimVerdict]:
