@@ -230,13 +230,3 @@ def test_show_of_very_many_chips_lists_the_tightest(shell: Shell) -> None:
     said = shell("show", slice_of(shell, "one", 256, "16x16"))
     assert "the 16 tightest of 256 chips" in said.out
     assert next(line.split()[0] for line in said.lines if " steady  " in line) == "255"
-
-
-def test_the_map_in_the_documentation_is_what_the_program_prints(
-    checkout: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (checkout / "docs" / "memory.md").read_text(encoding="utf-8")
-    session = re.search(r"```console\n\$ receipts ([^\n]*)\n((?:(?!```).)*?)\.\.\.\n```", page, re.DOTALL)
-    assert session is not None
-    monkeypatch.chdir(checkout)
-    assert shell(*session[1].split()).out.startswith(session[2])

@@ -48,7 +48,7 @@ spark.stop()
 def page(checkout: Path, name: str) -> str:
     """The block of code of that name."""
     text = (checkout / "docs" / "scale.md").read_text(encoding="utf-8")
-    (found,) = re.findall(rf"^```\w+ {name}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(rf'^```\w+ title="{name}"\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)
     return str(found)
 
 
@@ -82,7 +82,7 @@ def duckdb(place: tuple[Path, Store], checkout: Path) -> Ask:
     """Asks DuckDB, with the view of the page and one for every other dataset."""
     engine = pytest.importorskip("duckdb")
     connection = engine.connect()
-    connection.execute(page(checkout, "duckdb").replace("'lab-export/", f"'{place[0]}/lab-export/"))
+    connection.execute(page(checkout, "DuckDB").replace("'lab-export/", f"'{place[0]}/lab-export/"))
     for name in ORDER:
         if name != "receipts":
             files = f"{place[0]}/lab-export/{name}/**/*.parquet"
@@ -109,7 +109,7 @@ def spark(place: tuple[Path, Store], checkout: Path, tmp_path_factory: pytest.Te
         "folders": {name: str(place[0] / "lab-export" / name) for name in ORDER},
     }
     (folder / "asked.json").write_text(json.dumps(asked))
-    words = [page(checkout, "spark"), str(folder / "asked.json"), str(folder / "answers.json")]
+    words = [page(checkout, "Spark"), str(folder / "asked.json"), str(folder / "answers.json")]
     done = subprocess.run(
         [sys.executable, "-c", SPARK, *words], cwd=place[0], capture_output=True, text=True, check=False
     )
@@ -119,7 +119,13 @@ def spark(place: tuple[Path, Store], checkout: Path, tmp_path_factory: pytest.Te
 
 
 def _queries(checkout: Path) -> list[str]:
-    return [page(checkout, "frontier"), page(checkout, "counts"), DOCUMENTS, AXES, *(_named(name) for name in ORDER)]
+    return [
+        page(checkout, "The frontier"),
+        page(checkout, "Counts by lane"),
+        DOCUMENTS,
+        AXES,
+        *(_named(name) for name in ORDER),
+    ]
 
 
 def _named(name: str) -> str:
@@ -155,7 +161,7 @@ def test_the_fastest_launch_of_each_shape_in_sql_is_the_peak_of_the_reports(ask:
             shape = (lane.name, item.shape.partition("-")[0], *(getattr(item, name) for name in SHAPE))
             rate = item.fastest_rate or item.tokens_per_second_per_chip
             wanted[shape] = max(rate, wanted.get(shape, 0.0))
-    rows = ask(page(checkout, "frontier"))
+    rows = ask(page(checkout, "The frontier"))
     found = {
         (row["run_lane"], f"{row['geometry'] % 2**64:016x}", *(row[name] for name in SHAPE)): row[
             "tokens_per_second_per_chip"
@@ -171,7 +177,7 @@ def test_the_fastest_launch_of_each_shape_in_sql_is_the_peak_of_the_reports(ask:
 def test_the_weeks_counts_in_sql_are_the_reports(ask: Ask, own: Any, checkout: Path) -> None:
     names = ("submitted", "valid", "open", "invalid", "superseded")
     wanted = {lane.name: tuple(getattr(lane.counts, name) for name in names) for lane in own.lanes}
-    found = {row["run_lane"]: tuple(row[name] for name in names) for row in ask(page(checkout, "counts"))}
+    found = {row["run_lane"]: tuple(row[name] for name in names) for row in ask(page(checkout, "Counts by lane"))}
     assert found == {name: counts for name, counts in wanted.items() if counts[0]}
     assert sum(counts[4] for counts in found.values()) > 0
 
