@@ -12,12 +12,12 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from receipts.plugins.lint.quantity import quantities, si
-from receipts.plugins.lint.statement import StatementDraft
+from receipts.plugins.lint.statement import Statement
 from receipts.receipt.accelerators import ACCELERATORS
 from receipts.stats.rounding import Interval
 
 _SPEEDS: Final = frozenset(
-    {"step_seconds", "wall_seconds", "tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"}
+    {"step_seconds", "tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"}
 )
 _PAIRED: Final = re.compile(r"\b(?:with|without|before|after|baseline|versus|vs|instead|was|now)\b", re.IGNORECASE)
 _TAIL: Final = re.compile(
@@ -47,7 +47,7 @@ class _Pair(NamedTuple):
     end: int
 
 
-def contradicted(drafts: Sequence[StatementDraft], text: str) -> list[StatementDraft]:
+def contradicted(drafts: Sequence[Statement], text: str) -> list[Statement]:
     """The statements of a sentence, of which a change says what the two numbers beside it give where it is another."""
     checked = list(drafts)
     shares = [item for item in drafts if item.kind == "ratio" and item.bound in ("", "about")]
@@ -58,7 +58,7 @@ def contradicted(drafts: Sequence[StatementDraft], text: str) -> list[StatementD
     return _share_of_peak(checked, text)
 
 
-def disagreement(a: Interval, b: Interval, share: StatementDraft) -> str:
+def disagreement(a: Interval, b: Interval, share: Statement) -> str:
     """What two numbers give where no reading of a share or factor agrees with it; empty if one does."""
     if a.low <= 0 or b.low <= 0 or len(share.values) != 1:
         return ""
@@ -72,7 +72,7 @@ def disagreement(a: Interval, b: Interval, share: StatementDraft) -> str:
     return words.replace("-", "−")
 
 
-def _pairs(drafts: Sequence[StatementDraft], text: str) -> list[_Pair]:
+def _pairs(drafts: Sequence[Statement], text: str) -> list[_Pair]:
     changes = [item for item in drafts if item.kind == "change" and len(item.values) == 2]
     pairs = [_Pair(item.intervals[0], item.intervals[1], item.metric, item.start, item.end) for item in changes]
     readings = _single(drafts)
@@ -85,7 +85,7 @@ def _pairs(drafts: Sequence[StatementDraft], text: str) -> list[_Pair]:
     return pairs
 
 
-def _single(drafts: Sequence[StatementDraft], metric: str = "") -> list[StatementDraft]:
+def _single(drafts: Sequence[Statement], metric: str = "") -> list[Statement]:
     of = [item for item in drafts if item.kind == "reading" and len(item.values) == 1]
     return [item for item in of if metric in ("", item.metric)]
 
@@ -94,7 +94,7 @@ def _alike(metric: str, other: str) -> bool:
     return metric == other or ({metric, other} <= _SPEEDS and "tokens_per_second" in (metric, other))
 
 
-def _beside(pair: _Pair, share: StatementDraft, text: str) -> bool:
+def _beside(pair: _Pair, share: Statement, text: str) -> bool:
     """Whether a share closes what is said of a pair, or the pair stands in brackets behind it."""
     if pair.end <= share.start:
         between = text[pair.end : share.start]
@@ -105,7 +105,7 @@ def _beside(pair: _Pair, share: StatementDraft, text: str) -> bool:
     )
 
 
-def _share_of_peak(drafts: list[StatementDraft], text: str) -> list[StatementDraft]:
+def _share_of_peak(drafts: list[Statement], text: str) -> list[Statement]:
     """MFU beside FLOP/s of a chip and a peak of one sentence."""
     shares, rates = _single(drafts, "mfu"), _single(drafts, "tflops_per_second_per_chip")
     peaks = list(_PEAK.finditer(text)) if shares and rates else []
@@ -146,12 +146,12 @@ def chips_in(text: str) -> frozenset[str]:
     )
 
 
-def beyond_hardware(drafts: Sequence[StatementDraft], text: str) -> list[StatementDraft]:
+def beyond_hardware(drafts: Sequence[Statement], text: str) -> list[Statement]:
     """The statements of a text; those above what one of its accelerators can do say so."""
     return [item if item.contradiction else replace(item, contradiction=_beyond(item, text)) for item in drafts]
 
 
-def _beyond(item: StatementDraft, text: str) -> str:
+def _beyond(item: Statement, text: str) -> str:
     rate = item.metric == "tflops_per_second_per_chip"
     judged = rate or item.metric in ("mfu", "peak_bytes")
     if not judged or item.kind == "ratio" or not item.values or item.direction in ("better", "worse"):

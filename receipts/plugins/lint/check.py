@@ -15,7 +15,7 @@ from receipts.metrics import Metric
 from receipts.metrics.registry import Taint
 from receipts.plugins.lint.expect import agrees, disagreeing, readings
 from receipts.plugins.lint.ranking import LaneWords
-from receipts.plugins.lint.statement import UNNAMED, UNREAD, PageRemark, Statement
+from receipts.plugins.lint.statement import UNNAMED, PageRemark, Statement
 from receipts.receipt import Parsed
 from receipts.stats.rounding import Interval
 
@@ -116,11 +116,7 @@ class Checker:
                 return LintResult("stale", f"{side.id[:12]} is no longer in force: {reason}", do, "stale")
         if item.metric == UNNAMED:
             do = "name it beside the number: 13 % more tokens/s"
-            return LintResult("unproven", "the sentence does not say what the number is of", do)
-        if item.metric in UNREAD:
-            return LintResult(
-                "unproven", f"no receipt carries {item.metric.replace('_seconds', '')} to hold it against"
-            )
+            return LintResult("unproven", "no metric that receipts have is named beside the number", do)
         if item.kind == "fit":
             return self._fit(item, sides[-1])
         return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])

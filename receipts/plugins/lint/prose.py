@@ -14,23 +14,23 @@ from typing import Final
 
 from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted, known_peaks
 from receipts.plugins.lint.quantity import QUALIFIED, SOFT, UNIT, Quantity, quantities, si
-from receipts.plugins.lint.statement import UNNAMED, UNREAD, Direction, Kind, StatementDraft
+from receipts.plugins.lint.statement import UNNAMED, Direction, Kind, Statement
 
+# What a number may be of; of `other` no receipt has a figure.
 _NOUNS: Final = {
     "mfu": r"MFU|(?:model[- ])?flops?[- ]utili[sz]ation|(?:the\s|dense\s|bf16\s)*peak"
     r"(?!\s(?:memory|alloc|HBM|use|band|T?FLOP|l))",
-    "utilisation": r"HFU|goodput|(?:GPU\s)?utili[sz]ation|occupancy|(?:scaling|parallel)\sefficiency",
+    "other": r"HFU|goodput|(?:GPU\s)?utili[sz]ation|occupancy|(?:scaling|parallel)\sefficiency"
+    r"|(?:steps?|its?|iters?|iterations?|samples?|images?|sequences?)/s(?:ec)?"
+    r"|(?:training|epoch|run|train)[-_ ]?time|wall[- ]?(?:clock|time)(?:\stime)?"
+    r"|(?P<part>(?:latenc(?:y|ies)|kernels?|forward|backward|(?:all|reduce)[- ]?(?:reduce|gather|scatter)|matmuls?"
+    r"|gemms?|interconnect|optimi[sz]er|load(?:er|ing)|start-?up|generation|decod\w+|inference|eval\w*|checkpoint\w*"
+    r"|attention|dispatch|communication)(?:\s(?:pass|step|time|kernel))?)",
     "tokens_per_second_per_chip": r"per[- ](?:GPU|chip|device)[- ]throughput|throughput\sper\s(?:GPU|chip|device)"
     r"|tok(?:en)?s?/s(?:ec)?/(?:GPU|chip|device)",
     "tokens_per_second": r"throughputs?|tok(?:en)?s?/s(?:ec)?|tokens?\s(?:per|a)\ssecond|(?:training\s)?speed"
     r"(?!-?\s?up)",
-    "steps_per_second": r"(?:steps?|its?|iters?|iterations?)/s(?:ec)?",
-    "samples_per_second": r"(?:samples?|images?|sequences?)/s(?:ec)?",
     "compile_seconds": r"(?:re)?compil(?:e|ation)(?:[- ](?:times?|overhead))?",
-    "wall_seconds": r"(?:training|epoch|run|train)[-_ ]?time|wall[- ]?(?:clock|time)(?:\stime)?",
-    "latency_seconds": r"(?:latenc(?:y|ies)|kernels?|forward|backward|(?:all|reduce)[- ]?(?:reduce|gather|scatter)|"
-    r"matmuls?|gemms?|interconnect|optimi[sz]er|load(?:er|ing)|start-?up|generation|decod\w+|inference|eval\w*|"
-    r"checkpoint\w*|attention|dispatch|communication)(?:\s(?:pass|step|time|kernel))?",
     "step_seconds": r"(?:step|iteration)[-_ ]?times?|time\sper\s(?:step|iteration)|time(?!\sto\b|\sper\b)",
     "peak_bytes": r"(?:peak\s|activation\s|GPU\s|device\s)*(?:memory|HBM|VRAM)(?:\s(?:footprint|use|usage|peak))?"
     r"|footprint|allocated\speak|peak\sallocation",
@@ -138,26 +138,10 @@ _SENTENCE: Final = re.compile(
 )
 _MAX_SENTENCE: Final = 1000  # characters of a sentence, so that the work for each number is bounded
 # One of these stands in every sentence that states something without a link; most sentences have none.
-_PLAIN: Final = (
-    *(
-        "tok",
-        "tk/",
-        "tps",
-        "wps",
-        "tgs",
-        "flop",
-        "mfu",
-        "hfu",
-        "goodput",
-        "utili",
-        "/s",
-        "per s",
-        " a s",
-        "step",
-        "iter",
-    ),
-    *("it/", "/it", "compil", "time", "wall", "epoch", "mem", "hbm", "vram", "alloc", "reserv", "footprint", "gib"),
-    *("mib", "tib", "gig", "per rank", "per gpu", "per chip", "per device", " peak", "peaks at", "peaked"),
+_PLAIN: Final = re.compile(
+    r"tok|tk/|[twg][pg]s|flop|MFU|utili|/s|per s| a s|step|iter|/it|compil|time|mem|hbm|vram|alloc|reserv"
+    r"|footprint|[gmt]ib|gig|per (?:rank|gpu|chip|device)| peak|peaks at|peaked",
+    re.IGNORECASE,
 )
 _LABEL: Final = re.compile(
     rf"(?<![\w])(?:{UNIT}|(?P<mfu>MFU|flops\sutili[sz]ation)|(?P<hfu>HFU|goodput))\s?[)\]]?(?:[:=*_\s]|\b(?:of|is|was|at|to|"
@@ -177,13 +161,12 @@ _MORE: Final = re.compile(
 )
 
 
-def statements(text: str, links: Sequence[tuple[int, int]] = ()) -> Iterator[StatementDraft]:
+def statements(text: str, links: Sequence[tuple[int, int]] = ()) -> Iterator[Statement]:
     """Every statement of a paragraph, in order; every number inside ``links``, spans of the text, is one."""
     for start, end in sentences(text):
         spans = tuple((low - start, high - start) for low, high in links if low < end and start < high)
         sentence = text[start:end]
-        lower = sentence.lower()
-        if spans or any(word in lower for word in _PLAIN):
+        if spans or _PLAIN.search(sentence):
             for draft in in_sentence(sentence, spans):
                 yield replace(draft, start=draft.start + start, end=draft.end + start)
 
@@ -203,12 +186,12 @@ def sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=4096)  # a page repeats itself: table cells, boilerplate, quoted results
-def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[StatementDraft, ...]:
+def in_sentence(text: str, links: tuple[tuple[int, int], ...] = ()) -> tuple[Statement, ...]:
     """Statements of one sentence. A question, a target, a condition and a denial state nothing unless linked.
 
     A share or a factor without a link is a statement only if the two numbers beside it contradict it.
     """
-    known: list[StatementDraft] = []
+    known: list[Statement] = []
     unlinked: set[int] = set()
     asked = text.rstrip(" *_\"')+").endswith("?")
     for quantity in quantities(text, tuple(at for span in links for at in span)):
@@ -233,7 +216,7 @@ def _clause(text: str, end: int, reach: int = 90) -> str:
     return text[max((match.end() for match in _CLAUSE.finditer(text, start, end)), default=start) : end]
 
 
-def _draft(text: str, quantity: Quantity, known: list[StatementDraft], *, linked: bool) -> StatementDraft | None:
+def _draft(text: str, quantity: Quantity, known: list[Statement], *, linked: bool) -> Statement | None:
     draft = None
     match quantity.dimension:
         case "rate" | "flops" | "period":
@@ -242,24 +225,22 @@ def _draft(text: str, quantity: Quantity, known: list[StatementDraft], *, linked
             draft = _size(text, quantity, linked=linked)
         case "time":
             metric = _timed(text, quantity)
-            if metric and (linked or metric != "latency_seconds"):
-                draft = reading(text, quantity, metric, quantity.unit)
+            draft = reading(text, quantity, metric, quantity.unit) if metric else None
         case "percent" | "ratio" | "points":
             draft = _relative(text, quantity, known)
-            draft = None if draft and draft.metric in UNREAD and not linked else draft
         case "none":
             return _labelled(text, quantity) or (_sibling(text, quantity, known) if linked else None)
     counted = quantity.dimension == "ratio" and re.match(rf"\s?(?:{_CHIP}|\d)", text[quantity.end :], re.IGNORECASE)
     return stated(quantity, "reading", UNNAMED, quantity.unit) if draft is None and linked and not counted else draft
 
 
-def stated(quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Direction = "none") -> StatementDraft:
+def stated(quantity: Quantity, kind: Kind, metric: str, unit: str, direction: Direction = "none") -> Statement:
     """The statement that a quantity makes."""
     values, halves = quantity.values, quantity.halves
-    return StatementDraft(quantity.start, quantity.end, kind, metric, values, unit, direction, halves, quantity.bound)
+    return Statement(quantity.start, quantity.end, kind, metric, values, unit, direction, halves, quantity.bound)
 
 
-def reading(text: str, quantity: Quantity, metric: str, unit: str) -> StatementDraft:
+def reading(text: str, quantity: Quantity, metric: str, unit: str) -> Statement:
     """A number with a unit as a statement: a reading of the metric, or a change if the words beside it say so."""
     if quantity.joined == "change":
         low, high = quantity.values
@@ -277,17 +258,17 @@ def reading(text: str, quantity: Quantity, metric: str, unit: str) -> StatementD
 
 
 def rate_metric(quantity: Quantity) -> str:
-    """The metric of a rate, of FLOP/s, or of a time per step."""
+    """The metric of a rate, of FLOP/s, or of a time per step; empty for samples and steps a second."""
     if quantity.dimension in ("flops", "period"):
         return "tflops_per_second_per_chip" if quantity.dimension == "flops" else "step_seconds"
     unit = quantity.unit.lower()
     if not re.search(r"\b(?:tok|tk|tps|wps|tgs)", unit):
-        return "steps_per_second" if re.search(r"\b(?:it|step)", unit) else "samples_per_second"
+        return ""
     each = re.search(r"gpu|chip|device|card|rank|accelerator|core|node|die|tgs", unit)
     return "tokens_per_second_per_chip" if each else "tokens_per_second"
 
 
-def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
+def _rate(text: str, quantity: Quantity) -> Statement | None:
     metric, behind = rate_metric(quantity), text[quantity.end : quantity.end + 40]
     near = re.split(r"[,;(]", text[max(0, quantity.start - 40) : quantity.start])[-1]
     if quantity.dimension == "flops":
@@ -296,15 +277,15 @@ def _rate(text: str, quantity: Quantity) -> StatementDraft | None:
         if _PEAK.match(behind) or _SPECIFIED.search(near) or (known and not measured):
             return None
         if _ALL_CHIPS.search(near + quantity.unit) or re.match(r"\s(?:across|over|in\stotal|on\sall)\b", behind):
-            metric = "aggregate_flops"
+            return None
     elif metric == "tokens_per_second" and re.search(
         rf"\b(?:each|every|per)[\s-]{_CHIP}[^.;:,()]*$", near, re.IGNORECASE
     ):
         metric = "tokens_per_second_per_chip"
-    return reading(text, quantity, metric, quantity.unit)
+    return reading(text, quantity, metric, quantity.unit) if metric else None
 
 
-def _size(text: str, quantity: Quantity, *, linked: bool) -> StatementDraft | None:
+def _size(text: str, quantity: Quantity, *, linked: bool) -> Statement | None:
     """A size as a statement on peak memory; None for a device's or a file's, or if the words beside it name none."""
     start, end = quantity.start, quantity.end
     near = _clause(text, start)[-50:] + " # " + re.split(r"[.;,(]", text[end : end + 18])[0]
@@ -325,16 +306,16 @@ def _timed(text: str, quantity: Quantity) -> str:
         r"\d\s?(?:h|m|min\w*|hours?)\s$", before
     ):
         return ""  # a part of `1 h 23 min`
-    if behind and behind.lastgroup in ("compile_seconds", "step_seconds", "latency_seconds") and behind[0] != " time":
-        return behind.lastgroup
+    if behind and (behind["compile_seconds"] or behind["step_seconds"] or behind["part"]) and behind[0] != " time":
+        return _metric(behind)
     last = max(_TIMED.finditer(f"{before}\x00"), key=lambda match: match.start(), default=None)
     if last is None or last[0].lower() == "time" or re.search(r"\bfirst\s(?:step|iteration)\b|\btime\sto\b", before):
         return ""
-    metric = "step_seconds" if last["step"] else (last.lastgroup or "")
+    metric = "step_seconds" if last["step"] else _metric(last)
     return metric if metric.endswith("_seconds") else ""
 
 
-def _relative(text: str, quantity: Quantity, known: list[StatementDraft]) -> StatementDraft | None:
+def _relative(text: str, quantity: Quantity, known: list[Statement]) -> Statement | None:
     """A percentage, percentage points or a factor of the quantity named behind or before it; None without one."""
     start, end, before = quantity.start, quantity.end, _clause(text, quantity.start)
     after = _AFTER.match(text, end)
@@ -342,27 +323,27 @@ def _relative(text: str, quantity: Quantity, known: list[StatementDraft]) -> Sta
     word, noun = after["as"] or after["sense"] or after["loss"] or "", _NOUN.match(after["noun"] or "")
     baseline = _BASELINE.match(text, end)
     whole = (after["whole"] or "").strip() == "of" or word.endswith(" of") or bool(noun and not word) or bool(baseline)
-    metric = noun.lastgroup if noun else None
+    metric = _metric(noun) if noun else ""
     if noun and noun[0].lower().endswith("peak") and re.search(r"\b(?:learning|LR|rate)\b|^$", text[:start]):
         return None
     if re.match(r"[\s-]?(?:longer|shorter|as\slong)\b", text[end : end + 16], re.IGNORECASE):
-        metric = "step_seconds" if re.search(r"\b(?:step|iteration)s?\b", before) else None
+        metric = "step_seconds" if re.search(r"\b(?:step|iteration)s?\b", before) else ""
     elif noun and noun[0].lower() == "time" and not word:
-        metric = metric if re.search(r"\b(?:takes?|took|needs?|in|costs?)\s(?:\w+\s){0,2}$", before) else None
+        metric = metric if re.search(r"\b(?:takes?|took|needs?|in|costs?)\s(?:\w+\s){0,2}$", before) else ""
     elif noun is None and _SPEED.search(word):
         # A part of a step that is faster is not the rate.
-        part = max((one.end() for one in _NOUN.finditer(before) if one["latency_seconds"]), default=None)
+        part = max((one.end() for one in _NOUN.finditer(before) if one["part"]), default=None)
         of_part = part is not None and not _ALL_OF.search(before, part)
-        metric = _named_before(before) or ("latency_seconds" if of_part else "tokens_per_second")
+        metric = _named_before(before, "" if of_part else "tokens_per_second")
     elif noun is None and known and quantity.signed and _BRACKET.fullmatch(text, known[-1].end, start):
         metric = known[-1].metric  # `98k tok/s (+13 %)`
     elif noun is None and (baseline or not _OF.match(text, end) or re.search(r"\bwithin\W*$", before)):
         metric = _named_before(before)
-    if metric is None:
+    if not metric:
         return None
     unit = {"percent": "%", "points": "points"}.get(quantity.dimension, "×")
     quantity = replace(quantity, end=max(end, *(after.end(name) for name in ("as", "sense", "noun", "loss"))))
-    share = metric in ("mfu", "utilisation") and unit == "%"
+    share = metric == "mfu" and unit == "%"
     if share and (quantity.joined == "change" or not (quantity.signed or word or re.search(r"\bby\W*$", before))):
         return reading(text, quantity, metric, unit)
     sense = _sense(text, quantity, word, whole=whole)
@@ -382,12 +363,17 @@ def compares(words: str) -> bool:
     )
 
 
-def _named_before(before: str) -> str | None:
+def _metric(noun: re.Match[str]) -> str:
+    """The metric that a noun names; empty if no receipt has it."""
+    return next((name for name in _NOUNS if noun[name] is not None and name != "other"), "")
+
+
+def _named_before(before: str, unnamed: str = "") -> str:
     """The metric that the words before a number name as its quantity: only verbs stand between."""
     last = max(_NOUN.finditer(before), key=lambda match: match.start(), default=None)
     if last is None or not _FILL.fullmatch(before, last.end()) or last[0].lower().endswith("peak"):
-        return None
-    return last.lastgroup
+        return unnamed
+    return _metric(last)
 
 
 def _sense(text: str, quantity: Quantity, word: str, *, whole: bool = False) -> Direction:
@@ -417,26 +403,27 @@ def _sense_of(word: str) -> Direction:
     return (match.lastgroup or "none") if match else "none"  # type: ignore[return-value]  # the groups are senses
 
 
-def _labelled(text: str, quantity: Quantity) -> StatementDraft | None:
+def _labelled(text: str, quantity: Quantity) -> Statement | None:
     """A number whose unit is before it, `samples/s went up from 412 to 455`, `MFU: 41.2`; or a fraction, `0.42 MFU`."""
     start, behind = quantity.start, _NOT_ALONE.match(text, quantity.end)
     label = _LABEL.search(text, max(0, start - 70), start) if behind is None else None
     if (behind and behind[1]) or (label and (label["mfu"] or label["hfu"])):
-        metric = "mfu" if (behind and behind[1] == "MFU") or (label and label["mfu"]) else "utilisation"
-        return reading(text, quantity, metric, "" if max(quantity.values) <= 1.0 else "%")
+        mfu = (behind and behind[1] == "MFU") or (label and label["mfu"])
+        return reading(text, quantity, "mfu", "" if max(quantity.values) <= 1.0 else "%") if mfu else None
     dimension = next((one for one in ("rate", "flops", "period", "bytes", "time") if label and label[one]), "")
     if label is None or not dimension:
         return None
     named = replace(quantity, dimension=dimension, unit=label[dimension])
     head = re.split(r"[.;,]", text[: label.start(dimension)])[-1]
     noun = _NOUN.search(head) if head.rstrip().endswith("(") else None  # `peak memory (GiB): 54.9`
-    metric = (noun.lastgroup or "") if noun else ""
+    metric = _metric(noun) if noun else ""
     if dimension in ("bytes", "time"):
         return reading(text, named, metric, named.unit) if metric in ("step_seconds", "peak_bytes") else None
-    return reading(text, named, rate_metric(named), named.unit)
+    metric = rate_metric(named)
+    return reading(text, named, metric, named.unit) if metric else None
 
 
-def _sibling(text: str, quantity: Quantity, known: list[StatementDraft]) -> StatementDraft | None:
+def _sibling(text: str, quantity: Quantity, known: list[Statement]) -> Statement | None:
     """A linked number joined to a statement that has its unit: `Tokens/s: 98,112 → [101,950](…)`."""
     last = known[-1] if known else None
     if last is None or not re.fullmatch(r"\s?(?:→|->|=>|to|vs\.?|and|from|was)\s?", text[last.end : quantity.start]):

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
+from receipts.plugins.lint.markdown import TextBlock
+from receipts.plugins.lint.prose import sentences
+from receipts.plugins.lint.statement import Statement
+from receipts.plugins.lint.table import column
 from receipts.receipt.accelerators import ACCELERATORS
 
 if TYPE_CHECKING:
@@ -18,7 +23,7 @@ if TYPE_CHECKING:
 
 RANKED: Final = "mfu"
 _LEADS: Final = r"best|worst|top|leads?|leading|wins?|won|winner|fastest|slowest|rank(?:s|ed|ing)?|champion"
-FIRST: Final = re.compile(rf"\b(?:{_LEADS})\b", re.IGNORECASE)
+_FIRST: Final = re.compile(rf"\b(?:{_LEADS})\b", re.IGNORECASE)
 _BEATS: Final = re.compile(
     rf"\b(?:{_LEADS}|beats?|beaten|ahead\sof|behind|outperform\w*|trails?|loses?|than|versus|vs|compared\s(?:to|with)|against|"
     r"(?:better|worse|higher|lower|more efficient)|(?:only|just)(?=\s\d)|[\d.]+\s?[x×]\sthe)\b|[<>]",
@@ -29,7 +34,59 @@ _BOUNDARY: Final = re.compile(
 )
 
 
-def ranking_words(text: str, last: int) -> str:
+def ordered(items: list[Statement], block: TextBlock, number: int) -> list[Statement]:
+    """The statements of a block; those on MFU name what ranks them, and the words that name their lane."""
+    text = block.texts[0].text if block.texts else ""
+    if block.kind == "row":
+        across = column(text).metric == RANKED and not any(column(one).metric for one in block.head)
+        with_statements = {item.cell for item in items}
+        words = " | ".join(one.text for cell, one in enumerate(block.texts) if cell not in with_statements)
+        return [
+            replace(
+                item,
+                order=f"row {number}" if across else f"table {block.table}.{item.cell}",
+                about=block.head[item.cell] if across else words,
+            )
+            if item.metric == RANKED
+            else item
+            for item in items
+        ]
+    if block.numbered:
+        order = f"list {block.numbered}"
+        return [replace(item, order=order, about=text) if item.metric == RANKED else item for item in items]
+    return _ordered_in_sentences(items, text, number)
+
+
+def _ordered_in_sentences(items: list[Statement], text: str, number: int) -> list[Statement]:
+    """The statements of a paragraph. A sentence that ranks MFU without a number is added as a statement of none."""
+    if "MFU" not in text and all(item.metric != RANKED for item in items):
+        return items
+    items, spans = list(items), list(sentences(text))
+    holding = [
+        [at for at, item in enumerate(items) if item.metric == RANKED and start <= item.start < end]
+        for start, end in spans
+    ]
+    for index, (start, end) in enumerate(spans):
+        last = max((items[at].end for at in holding[index]), default=start) - start
+        words = _ranking_words(text[start:end], last)
+        if not words:
+            continue
+        near = [index - 1] if index else []
+        near += [index + 1] if _FIRST.search(words) and index + 1 < len(spans) else []
+        beside = [one for one in near if holding[one] or re.search(r"\d\s?%", text[slice(*spans[one])])]
+        order, about = f"text {number}.{index}", " ".join((words, *(text[slice(*spans[one])] for one in beside)))
+        if not holding[index]:
+            end = start + len(words.rstrip(" ."))
+            items.append(Statement(start, end, "reading", RANKED, order=order, about=about))
+        for one in (index, *beside):
+            for at in holding[one]:
+                items[at] = replace(items[at], order=items[at].order or order)
+        for at in holding[index][:1]:
+            items[at] = replace(items[at], order=order, about=about)
+    return items
+
+
+def _ranking_words(text: str, last: int) -> str:
     """The words of a sentence that rank MFU, to the end of the clause of its last number; empty if it ranks none."""
     ranks = [match.end() for match in _BEATS.finditer(text)]
     if not ranks or not (last or re.search(r"\bMFU\b", text)):

@@ -15,10 +15,7 @@ Bound = Literal["", "least", "most", "reach", "about"]
 # Below no change a bound is one above it of the size: `at least −3 %` is at most 3 % down.
 MIRRORED: Final[dict[Bound, Bound]] = {"least": "most", "most": "least"}
 
-# What people state and no receipt reads. `unnamed` is a linked number of which the sentence does not say what it is of.
-UNREAD: Final = frozenset(
-    {"latency_seconds", "wall_seconds", "aggregate_flops", "utilisation", "samples_per_second", "steps_per_second"}
-)
+# A linked number of which the sentence names no metric that a receipt has.
 UNNAMED: Final = "unnamed"
 
 
@@ -36,50 +33,46 @@ class NamedReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementDraft:
-    """A statement found in a piece of text, before its place in the file is known. Offsets count in characters.
+class Statement:
+    """A number about speed, memory or fit, with what it means and where it stands.
 
     ``reading`` is a value in ``unit``; ``change`` two values (before, after), or one that was added or saved;
     ``ratio`` a factor (unit ``×``) or a percentage (unit ``%``); ``fit`` says that a shape fits, or does not (its
     value, where it has one, is the shape's number or the limit). ``halves`` are half the last printed digit of each
     value, in the same unit; ``bound`` says which side of the values is open. ``contradiction`` is what the figures
     beside it give instead.
+
+    ``start`` and ``end`` count the characters of the readable text, or of cell ``cell`` of a row. The page fills in the
+    rest: ``line`` and ``column`` count from 1, ``order`` names what ranks its MFU (`receipts.plugins.lint.ranking`),
+    and ``about`` has the words that name its lane.
     """
 
     start: int
     end: int
     kind: Kind
     metric: str
-    values: tuple[float, ...]
-    unit: str
+    values: tuple[float, ...] = ()
+    unit: str = ""
     direction: Direction = "none"
     halves: tuple[float, ...] = field(default=(), repr=False)
     bound: Bound = ""
     contradiction: str = ""
+    cell: int = 0
+    link: NamedReceipt | None = None
+    order: str = ""
+    about: str = field(default="", repr=False)
+    ignored: str = ""
+    text: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
 
     @property
     def intervals(self) -> tuple[Interval, ...]:
         """Each value with its rounding, in the printed unit."""
         return tuple(Interval.around(*one) for one in zip(self.values, self.halves, strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement(StatementDraft):
-    """One performance statement with its place: ``line`` and ``column`` count from 1, columns in characters.
-
-    ``order`` names what ranks its MFU (`receipts.plugins.lint.ranking`), and ``about`` the words that name its lane.
-    """
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
-    link: NamedReceipt | None = None
-    ignored: str = ""
-    order: str = ""
-    about: str = field(default="", repr=False)
 
     @property
     def place(self) -> str:
@@ -89,7 +82,7 @@ class Statement(StatementDraft):
 
 @dataclass(frozen=True, slots=True)
 class PageRemark:
-    """A note on the page itself: an ignore without a reason, a link to no number, a column of two denominators."""
+    """A note on the page itself: an ignore without a reason, or a link to no number."""
 
     file: str
     line: int

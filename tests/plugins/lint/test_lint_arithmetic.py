@@ -14,13 +14,6 @@ def linted(text: str) -> list[LintResult]:
     return Checker(Rulebook(), lambda: pytest.fail("no statement names a receipt")).check(page(text, "a.md"))
 
 
-def states(text: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for item in linted(text):
-        counts[item.state] = counts.get(item.state, 0) + 1
-    return counts
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -66,18 +59,6 @@ def test_a_figure_that_the_figures_beside_it_give_is_not(text: str) -> None:
     assert {item.state for item in results} == {"unreceipted"}, results
 
 
-def test_a_column_of_mfu_with_two_denominators_is_told_once() -> None:
-    head = "| recipe | TFLOP/s/chip | MFU |\n|---|---|---|\n| BF16 | 601 | 26.05 % |\n"
-    two = linted(head + "| FP8 | 640 | 13.87 % |\n| FP8 b | 650 | 14.09 % |\n")
-    assert [item.found for item in two if item.state == "remark"] == [
-        "MFU of one column has two denominators: 2,307 and 4,614 TFLOP/s by the FLOP/s beside it"
-    ]
-    assert "remark" not in states(head + "| BF16 b | 640 | 27.74 % |\n")
-    assert "remark" not in states(head.replace("BF16", "v6e") + "| v5p | 320 | 69.7 % |\n"), (
-        "another chip has another peak"
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "metrics"),
     [
@@ -88,7 +69,7 @@ def test_a_column_of_mfu_with_two_denominators_is_told_once() -> None:
         ("This is a 6.0 % reduction in time and a 6.4 % speedup.", []),
         ("The two arms have the same allocated peak (61,378 vs 61,154 MB, +0.4 %).", ["peak_bytes"]),
         ("| Metric | old | ours | delta |\n|---|---|---|---|\n| CORE | 0.2690 | 0.2586 | -3.9% |\n", []),
-        ("| | run 6 | this |\n|---|---|---|\n| training time | 99.0 min | 81.8 min |\n", ["wall_seconds"] * 2),
+        ("| | run 6 | this |\n|---|---|---|\n| training time | 99.0 min | 81.8 min |\n", []),
         ("| Model | Throughput | Peak Memory |\n|---|---|---|\n| A | 86.9K → 85.5K (-1.6%) | 57.2 → 56.1 GB (-1) |\n",
          ["tokens_per_second", "tokens_per_second", "peak_bytes"]),
         ("# Step times\n\n| model | new trainer | older fork |\n|---|---|---|\n| 8B | 1.625s | 1.71s |\n",

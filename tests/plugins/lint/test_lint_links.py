@@ -225,7 +225,9 @@ def test_a_shape_in_thousands_is_of_1024_or_of_1000(world: World, capsys: pytest
 def test_a_row_has_columns_of_their_own_metrics(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     head = "| Run | Time per Global Step (s) | HFU | Throughput (S/s) | Goodput |\n| - | - | - | - | - |\n"
     _, results = world.lint(head + "| [compile](receipt:<a0>) | 0.80 | 55.0 | 251 | 97 % |", capsys=capsys)
-    assert [item["state"] for item in results] == ["holds", "unproven", "unproven", "unproven"]
+    assert [(item["metric"], item["state"]) for item in results] == [("step_seconds", "holds")]
+    _, results = world.lint("It has a [latency of 12 ms](receipt:<a0>) and [55 % HFU](receipt:<a0>).", capsys=capsys)
+    assert [item["state"] for item in results] == ["unproven", "unproven"]
 
 
 def test_a_difference_needs_two_receipts(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from receipts.base.errors import UsageError
 from receipts.plugins.lint import prose, verbs
 from receipts.plugins.lint.page import PageRemark, page
-from receipts.plugins.lint.statement import Statement, StatementDraft
+from receipts.plugins.lint.statement import Statement
 from work_done import lines_run
 
 
@@ -70,8 +70,6 @@ def remarks(text: str) -> list[PageRemark]:
         ("Compile time is 2.3x faster.", "ratio", "compile_seconds", (2.3,), "×", "up"),
         ("The compiled step is 2x faster.", "ratio", "tokens_per_second", (2.0,), "×", "up"),
         ("Throughput stays within 1 % of BF16.", "ratio", "tokens_per_second", (1.0,), "%", "equal"),
-        ("Training time was 41.8 min.", "reading", "wall_seconds", (41.8,), "min", "none"),
-        ("It sustains 3.3 PFLOP/s across 8 GPUs.", "reading", "aggregate_flops", (3.3,), "PFLOP/s", "none"),
         ("FP8 delivers 137% of BF16 throughput.", "ratio", "tokens_per_second", (1.37,), "×", "up"),
         ("It keeps 96 % of the per-GPU throughput.", "ratio", "tokens_per_second_per_chip", (0.96,), "×", "down"),
         ("It has a gain of 3~5 % in throughput.", "ratio", "tokens_per_second", (3.0, 5.0), "%", "better"),
@@ -130,6 +128,10 @@ def test_a_statement_is_read(
         "A quarter of the documents were dropped while memory grew.",
         "Throughput with twice as many cards is the same.",
         "It ran at 1e400 tok/s.",
+        "Training time was 41.8 min.",
+        "It sustains 3.3 PFLOP/s across 8 GPUs.",
+        "We saw 455 samples/s at 55 % HFU, and a latency of 12 ms.",
+        "| run | samples/s | HFU |\n|---|---|---|\n| a | 98.1 | 55 % |\n",
     ],
 )
 def test_other_numbers_are_left_alone(text: str) -> None:
@@ -139,8 +141,7 @@ def test_other_numbers_are_left_alone(text: str) -> None:
 @pytest.mark.parametrize(
     ("head", "row", "said"),
     [
-        ("| metric | before | after |", "| Throughput (steps/s) | 39.66 | 123.29 |", ["steps_per_second"] * 2),
-        ("| run | samples/s |", "| a | 98.1 |", ["samples_per_second"]),
+        ("| metric | before | after |", "| Throughput (tok/s) | 3966 | 12329 |", ["tokens_per_second"] * 2),
         ("| metric | before | Δ |", "| Peak memory (GB) | 1.43 | −68.6 % |", ["peak_bytes", "peak_bytes"]),
         (
             "| run | tok/s | mem |",
@@ -269,7 +270,7 @@ def test_what_each_statement_of_an_endless_line_looks_at_is_bounded(
 ) -> None:
     sizes: list[int] = []
 
-    def read(text: str, links: tuple[tuple[int, int], ...]) -> tuple[StatementDraft, ...]:
+    def read(text: str, links: tuple[tuple[int, int], ...]) -> tuple[Statement, ...]:
         sizes.append(len(text))
         return in_sentence(text, links)
 
