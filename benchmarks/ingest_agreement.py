@@ -24,7 +24,7 @@ sys.path[:] = [*(place for place in sys.path if Path(place or ".").resolve() != 
 
 from ingest_answers import Answers, answers
 
-from receipts.receipt.route import spelled
+from receipts.receipt.names import spelled
 
 PARTS = ("values", "witnesses", "failures")
 BARS = {"values": 0.98, "witnesses": 0.98, "failures": 0.98}

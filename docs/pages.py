@@ -77,13 +77,13 @@ def receipt_page() -> str:
 
 def names_page() -> str:
     """The names of what computes and of types, each with its other spellings."""
-    from receipts.receipt.route import NAMES, NAMES_AND_TYPES
+    from receipts.receipt.names import NAMES, NAMES_AND_TYPES
 
     rows = [
         (f"`{name}`", ", ".join(f"`{other}`" for other in others)) for name, others in NAMES_AND_TYPES.items() if others
     ]
     lines = [
-        _made_from("receipts/receipt/route.py"),
+        _made_from("receipts/receipt/names.py"),
         "",
         "# Names of paths and types",
         "",

@@ -18,7 +18,7 @@ from receipts.judging.rule import Topic
 from receipts.judging.rulebook import builtin
 from receipts.receipt.leaf import AGREE
 from receipts.receipt.leaves import COLLECTIONS, leaves
-from receipts.receipt.route import SPELLINGS
+from receipts.receipt.names import SPELLINGS
 
 Node = Mapping[str, Any]
 

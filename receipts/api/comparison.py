@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Grade
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import Comparison as Verdict
-    from receipts.metrics.chips import Pressure
+    from receipts.metrics.chip_pressure import Pressure
     from receipts.publish.page import Page
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
     from receipts.questions.corroboration import Reproduced
@@ -98,7 +98,9 @@ class Comparison(Answer):
     @cached_property
     def memory(self) -> tuple[list[str], Pressure]:
         """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
-        from receipts.metrics.chips import account, pressure, words
+        from receipts.metrics import chip_words as words
+        from receipts.metrics.chip_pressure import pressure
+        from receipts.metrics.chips import account
 
         a, b = ([account(item) for item in side] for side in (self.sides.a, self.sides.b))
         change = pressure(a, b, spread=self.sides.facts.chip_spread)
@@ -135,7 +137,7 @@ class Comparison(Answer):
     def to_dict(self) -> dict[str, Any]:
         """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
         from receipts.judging.verdict import verdict_to_json
-        from receipts.metrics.chips import pressure_json
+        from receipts.metrics.chip_pressure import pressure_json
 
         memory = pressure_json(self.memory[1])
         beside = {

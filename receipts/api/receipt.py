@@ -124,7 +124,7 @@ class Receipt(Answer):
         """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
         from receipts.judging.verdict import verdict_to_json
         from receipts.metrics.chips import account
-        from receipts.metrics.chips.account import account_json as memory_json
+        from receipts.metrics.chips import account_json as memory_json
 
         fell = self.facts.superseded.get(self.id)
         return {

@@ -21,7 +21,7 @@ from receipts.receipt.configuration import Witnessed
 from receipts.receipt.document import COMPLETE
 from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import Leaf, leaves
-from receipts.receipt.route import parts, spelled
+from receipts.receipt.names import parts, spelled
 
 UNSET = "unset"
 OPEN_MAPS = ("wheels", "flags", "patches", "features")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from receipts.receipt.dtypes import dtype_of
+from receipts.receipt.names import dtype_of
 
 OFF = "off"
 _WIDE = frozenset({"bf16", "fp16", "fp32", "tf32"})

@@ -348,8 +348,7 @@ def _signers(
     from receipts.base.errors import UsageError
     from receipts.receipt import Document, read
     from receipts.receipt.load import is_many
-    from receipts.signing.envelope import read_envelope
-    from receipts.signing.key import read_private
+    from receipts.signing.key import read_envelope, read_private
     from receipts.workflows.submit import Signers
 
     if sign is not None and signed:

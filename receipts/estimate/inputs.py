@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypedDict, TypeVar
 from receipts.estimate.setup import FrameworkMemory
 from receipts.metrics.flops import geometry
 from receipts.metrics.flops.geometry import ATTENTION_WIDTHS
-from receipts.receipt.dtypes import DTYPES, dtype_of
+from receipts.receipt.names import DTYPES, dtype_of
 
 # Words for a switch that does nothing, or that is not stated.
 OFF = ("", "none", "off", "no", "false", "0")

@@ -32,7 +32,7 @@ from receipts.estimate.setup import (
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops.geometry import INDEXER_BACKEND, is_windowed
 from receipts.receipt.accelerators import find_accelerator
-from receipts.receipt.dtypes import DTYPES, dtype_of
+from receipts.receipt.names import DTYPES, dtype_of
 from receipts.receipt.patterns import BlockKind, Pattern, read_pattern
 
 _RECIPE = "numerics.fp8_recipe"

@@ -18,7 +18,7 @@ from receipts.emit.secrets import redact
 from receipts.ingest import vocabulary
 from receipts.ingest.literals import integer, literal, number
 from receipts.ingest.reading import Place, Reading
-from receipts.receipt.dtypes import dtype
+from receipts.receipt.names import dtype
 
 _OFF: Final = frozenset({"None", "none", "null", "~", ""})
 _TRUE: Final = frozenset({"True", "true", "yes"})

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from receipts.receipt.dtypes import dtype
+from receipts.receipt.names import dtype
 
 Work = Literal[
     "attention", "softmax", "gemm", "communication", "overlap", "ssm", "dispatch", "permute", "inductor", "other"

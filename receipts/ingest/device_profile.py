@@ -26,7 +26,7 @@ from receipts.ingest.cuda_kernels import FP8, Kernel, classify
 from receipts.ingest.literals import number
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import Reading
-from receipts.receipt.dtypes import dtype
+from receipts.receipt.names import dtype
 
 
 def state_gpus(reading: Reading, gpus: Iterable[tuple[Any, Any, Any]], record: str) -> int | None:

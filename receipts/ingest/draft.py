@@ -22,8 +22,8 @@ from receipts.ingest.leaves import OPEN, alike, at, fitting, parts, put
 from receipts.ingest.reading import Place, Reading
 from receipts.receipt import parse, read
 from receipts.receipt.load import MAX_BYTES
+from receipts.receipt.names import NAMES, spelled
 from receipts.receipt.parse import intact, upcast
-from receipts.receipt.route import NAMES, spelled
 
 MAX_MESSAGES = 500
 NOWHERE = Place()

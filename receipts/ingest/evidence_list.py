@@ -15,7 +15,7 @@ from receipts.ingest.path import LEVELS
 from receipts.ingest.reading import LINE, Reading, alike
 from receipts.ingest.resolve import readings
 from receipts.ingest.warmup import AFTER, DEFAULT, WINDOW
-from receipts.receipt.route import CAUSE
+from receipts.receipt.names import CAUSE
 
 SOURCE: Final = "evidence"
 MAX_OBSERVED: Final = 200

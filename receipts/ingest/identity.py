@@ -23,7 +23,7 @@ from receipts.ingest.leaves import alike
 from receipts.ingest.path import LIBRARIES
 from receipts.ingest.reading import Reading
 from receipts.receipt.accelerators import find_accelerator
-from receipts.receipt.route import permitted
+from receipts.receipt.names import permitted
 
 SOURCE: Final = "identity"
 FILE_CLOCK: Final = "file date"

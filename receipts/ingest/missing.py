@@ -11,7 +11,7 @@ from receipts.ingest import vocabulary
 from receipts.ingest.draft import MissingLeaf, ReceiptDraft
 from receipts.receipt.document import UNFAILED
 from receipts.receipt.measurement import BEFORE_STEPS, SEEN_IN_STEPS
-from receipts.receipt.route import ANYTHING, parts
+from receipts.receipt.names import ANYTHING, parts
 
 _ALWAYS: Final = (
     "run.started",

@@ -18,7 +18,7 @@ from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading, Report
 from receipts.ingest.resolve import readings
 from receipts.ingest.warmup import reports_of
-from receipts.receipt.route import ANYTHING, dtypes, parts
+from receipts.receipt.names import ANYTHING, dtypes, parts
 
 WITNESS: Final = "path"
 LEVELS: Final = ("intent", "backend", "kernels")

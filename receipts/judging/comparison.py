@@ -21,9 +21,9 @@ from receipts.axes.lane import Lane, combined
 from receipts.base.errors import UsageError
 from receipts.judging.effect import alike, answering, effect_is_open, is_stated, metric_results, named_effect
 from receipts.judging.facts import Facts
+from receipts.judging.findings import proved_pair
 from receipts.judging.grade import GRADES
 from receipts.judging.judge import VERSION, judge_pair
-from receipts.judging.proof import proved_pair
 from receipts.judging.rule import PairCase
 from receipts.judging.rulebook import Rulebook
 from receipts.judging.side import (
@@ -47,7 +47,7 @@ from receipts.judging.verdict import (
 )
 from receipts.metrics import Metric
 from receipts.receipt import Parsed, Role
-from receipts.receipt.dtypes import dtype_of
+from receipts.receipt.names import dtype_of
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Study

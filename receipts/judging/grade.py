@@ -24,8 +24,8 @@ from receipts.judging.verdict import Finding, Level, Question, Status, path_answ
 from receipts.metrics.launch import Launch
 from receipts.metrics.registry import Metric, Taint
 from receipts.receipt.document import UNFAILED
+from receipts.receipt.names import WITNESSED
 from receipts.receipt.parse import intact, listed_digests
-from receipts.receipt.route import WITNESSED
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -12,7 +12,7 @@ from receipts.axes.lane import Lane
 from receipts.axes.replicates import configuration_key, stated_configuration
 from receipts.base.errors import ReceiptsError, RuleError
 from receipts.judging.facts import Facts
-from receipts.judging.proof import proved
+from receipts.judging.findings import proved
 from receipts.judging.rule import Case, ClaimCase, Offense, PairCase, Rule, StatementCase
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import (
@@ -28,7 +28,7 @@ from receipts.judging.verdict import (
 )
 from receipts.metrics import Launch
 from receipts.receipt import Parsed
-from receipts.receipt.route import cause
+from receipts.receipt.names import cause
 
 VERSION = "1"
 _CODE = attrgetter("code")

@@ -5,9 +5,11 @@ Launches that cannot be one side are an error. What they leave open is unknown, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from receipts.axes import Change, Difference, Member, Unknown, difference_under
 from receipts.axes.effective import decided
@@ -15,15 +17,19 @@ from receipts.axes.lane import Lane
 from receipts.base.errors import UsageError
 from receipts.judging.effect import OF_DAYS, sessions_of
 from receipts.judging.facts import Facts
+from receipts.judging.findings import proved
 from receipts.judging.grade import sample_grade
 from receipts.judging.judge import judge_case
-from receipts.judging.proof import proved
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import ANOTHER_SESSION, Finding, Level, Lost
 from receipts.judging.witness import as_requested
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
+
+if TYPE_CHECKING:
+    from receipts.receipt import Parsed
+
 
 STEPS_ARE_NO_LAUNCHES = (
     "the steps of one launch are not independent repeats, however many they are: name different launches"
@@ -268,3 +274,20 @@ def merged_findings(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, .
         for item in of_launch:
             first.setdefault((item.code, item.at, item.found), item)
     return tuple(first.values())
+
+
+FIRST: Final = "measurement.gradient_norm.first"
+_OF_ONE_SEED, _OF_TWO = math.log(1.1), math.log(1.5)
+
+
+def first_norms(group: Iterable[Parsed]) -> list[float]:
+    """Logarithms of the first norms that launches state."""
+    stated = [item.stated.get(FIRST) for item in group]
+    return [math.log(norm) for norm in stated if norm and math.isfinite(norm) and norm > 0]
+
+
+def parted(a: Sequence[float], b: Sequence[float], *, one_seed: bool) -> tuple[float, float] | None:
+    """The mean norms of both sides, where they are not those of one model, its data and one loss."""
+    if not a or not b or abs(fmean(a) - fmean(b)) <= (_OF_ONE_SEED if one_seed else _OF_TWO):
+        return None
+    return math.exp(fmean(a)), math.exp(fmean(b))

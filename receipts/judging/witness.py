@@ -19,8 +19,8 @@ from receipts.receipt import Parsed
 from receipts.receipt.configuration import Path, Witnessed
 from receipts.receipt.leaf import Section
 from receipts.receipt.leaves import lost_entries
+from receipts.receipt.names import ANYTHING, HOST_READ, WITNESSED, dtypes, parts
 from receipts.receipt.parse import intact
-from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, dtypes, parts
 
 # What is seen of a path, and so can be lent.
 RECOMPUTE = "numerics.recompute_applied"

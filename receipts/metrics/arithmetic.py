@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from receipts.base.units import BYTES, SECONDS, read_printed
-from receipts.receipt.dtypes import DTYPES, dtype_of
+from receipts.receipt.names import DTYPES, dtype_of
 
 Dimension = Literal["bytes", "fraction", "count"]
 _COUNT_BYTES: Final = 4  # a routed token is counted in int32

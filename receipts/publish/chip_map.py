@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lineage import ran_on
 from receipts.base.text import plain
-from receipts.metrics.chips import METRICS, PHASES, TITLES, account, middle, pressure, pressure_json, words
-from receipts.metrics.chips.account import account_json
+from receipts.metrics import chip_words as words
+from receipts.metrics.chip_pressure import middle, pressure, pressure_json
+from receipts.metrics.chips import METRICS, PHASES, TITLES, account, account_json
 from receipts.publish.page import Figure, Page, Section, sections_of
 from receipts.publish.pictures.topology import WORST, ChipLayout, Heat, chip_picture, layout
 

@@ -38,8 +38,8 @@ from receipts.publish.text import number as number_of
 from receipts.publish.verdict import fallen, grade, offense, status
 from receipts.publish.words import words
 from receipts.receipt.document import UNFAILED
+from receipts.receipt.names import WITNESSED
 from receipts.receipt.parse import intact
-from receipts.receipt.route import WITNESSED
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
@@ -91,7 +91,7 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
 
 
 def _sentences(whole: Account, *, several: bool) -> Iterator[str]:
-    from receipts.metrics.chips import words
+    from receipts.metrics import chip_words as words
 
     fullest = whole.worst("peak") or whole.worst("used")
     if several:

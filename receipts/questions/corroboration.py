@@ -46,7 +46,7 @@ def signer(store: Store, parsed: Parsed) -> Signer | None:
 
     A signature counts by what held of its key when it came: a later end or revocation is named and takes nothing away.
     """
-    from receipts.signing.envelope import RECEIPT, encoded
+    from receipts.signing.key import RECEIPT, encoded
 
     kept, keys = store.signing.of(parsed.id), {item.key.fingerprint: item for item in store.signing.every_key()}
     if not kept:

@@ -20,7 +20,7 @@ from receipts.judging.effect import alike, sessions_of
 from receipts.judging.facts import Facts
 from receipts.judging.grade import wanted_grade
 from receipts.metrics import METRICS, Launch
-from receipts.metrics.chips import largest_difference
+from receipts.metrics.chip_pressure import largest_difference
 from receipts.metrics.registry import Taint
 from receipts.questions.sides import groups
 from receipts.receipt import Parsed

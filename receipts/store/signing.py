@@ -10,8 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, insert, select
 
 from receipts.base.errors import ConflictError, NotFound
-from receipts.signing.envelope import RECEIPT, Envelope, Signature
-from receipts.signing.key import PublicKey, read_public, refuse_other_name
+from receipts.signing.key import RECEIPT, Envelope, PublicKey, Signature, read_public, refuse_other_name
 from receipts.store.database import By, Repository, reads, writes
 from receipts.store.tables.publication import envelopes, trusted_keys
 

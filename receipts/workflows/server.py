@@ -29,7 +29,7 @@ from receipts.base.files import read_bounded
 from receipts.base.untrusted_text import parse_json
 from receipts.receipt import parse
 from receipts.receipt.load import Item, document, named_traces
-from receipts.signing.envelope import MEDIA as ENVELOPE
+from receipts.signing.key import MEDIA as ENVELOPE
 from receipts.workflows.submit import Submission
 
 if TYPE_CHECKING:

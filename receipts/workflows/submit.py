@@ -30,8 +30,7 @@ from receipts.receipt.load import Item, document, named_traces
 from receipts.store.documents import CODEC, unpack
 
 if TYPE_CHECKING:
-    from receipts.signing.envelope import Envelope, Signature
-    from receipts.signing.key import PrivateKey
+    from receipts.signing.key import Envelope, PrivateKey, Signature
     from receipts.store import Prepared, Store, Submitted
     from receipts.store.documents import Extract
     from receipts.store.signing import TrustedKey
@@ -100,7 +99,7 @@ class Signers:
         """The envelope of a receipt with these bytes; None where nobody signs it."""
         if self.key is None:
             return self.envelopes.get(receipt)
-        from receipts.signing.envelope import RECEIPT, signed
+        from receipts.signing.key import RECEIPT, signed
 
         return signed(RECEIPT, raw(), self.key)
 
@@ -143,7 +142,7 @@ def refusal(envelope: Envelope, lane: str, keys: Mapping[str, TrustedKey], at: d
 
     ``keys`` are those that were ever trusted, by their fingerprints.
     """
-    from receipts.signing.envelope import RECEIPT, encoded
+    from receipts.signing.key import RECEIPT, encoded
 
     if envelope.kind != RECEIPT:
         return f"it signs {envelope.kind}, and no receipt"

@@ -108,7 +108,7 @@ def test_no_lineage_of_a_lane_is_impossible_in_it(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_permitted_path_is_a_fallback(name: str) -> None:
-    from receipts.receipt.route import permitted
+    from receipts.receipt.names import permitted
 
     lane = SHIPPED.get(name)
     for fallback in ("te_unfused", "unfused", "sdpa_efficient", "sdpa_fallback", "dot_product"):

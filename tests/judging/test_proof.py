@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import rule_cases
 from receipts.judging.comparison import compare
 from receipts.judging.facts import Facts
+from receipts.judging.findings import Reducer, is_required, same_place
 from receipts.judging.judge import judge_case, judge_receipt
-from receipts.judging.proof import Reducer, is_required, same_place
 from receipts.judging.rule import Case, Rule
 from receipts.judging.verdict import Finding, Level, ProofLeaf, verdict_to_json
 from receipts.metrics import Launch

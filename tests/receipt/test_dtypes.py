@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.receipt.dtypes import DTYPES, dtype, named, spellings
-from receipts.receipt.route import spelled
+from receipts.receipt.names import DTYPES, dtype, named, spelled, spellings
 
 
 @pytest.mark.parametrize(

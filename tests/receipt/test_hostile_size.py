@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipts.base.errors import InputError
-from receipts.metrics.chips.account import MAX_NAMED, Account
+from receipts.metrics.chips import MAX_NAMED, Account
 from receipts.receipt.load import MAX_KEYS, MAX_OBJECTS, MAX_VALUES, Document
 from receipts.receipt.measurement import ChipMemory, Memory
 from receipts.receipt.parse import LARGE, parse

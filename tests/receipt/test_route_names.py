@@ -13,8 +13,17 @@ from receipts.ingest.cuda_kernels import classify
 from receipts.ingest.draft import Options
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reading import Reading
-from receipts.receipt.dtypes import DTYPES, spellings
-from receipts.receipt.route import NAMES, OVERLAPS_OF_KERNELS, SPELLINGS, answers, parts, permitted, spelled
+from receipts.receipt.names import (
+    DTYPES,
+    NAMES,
+    OVERLAPS_OF_KERNELS,
+    SPELLINGS,
+    answers,
+    parts,
+    permitted,
+    spelled,
+    spellings,
+)
 
 
 @pytest.mark.parametrize(("other", "name"), [("math", "sdpa_math"), ("sdpa_cudnn", "cudnn_sdpa"), ("fa3", "flash3")])

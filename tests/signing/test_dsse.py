@@ -12,8 +12,18 @@ from typing import Any
 import pytest
 
 from receipts.base.errors import InputError, UsageError
-from receipts.signing.envelope import RECEIPT, Envelope, Signature, encoded, read_envelope, signed
-from receipts.signing.key import PrivateKey, new_key, read_private, read_public
+from receipts.signing.key import (
+    RECEIPT,
+    Envelope,
+    PrivateKey,
+    Signature,
+    encoded,
+    new_key,
+    read_envelope,
+    read_private,
+    read_public,
+    signed,
+)
 from thorough import unless_thorough
 
 serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")

@@ -11,8 +11,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.judging.verdict import Assessment, ClaimStatus, ClaimVerdict, ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
-from receipts.signing.envelope import Signature
-from receipts.signing.key import PublicKey
+from receipts.signing.key import PublicKey, Signature
 from receipts.store import NewClaim, Store
 from receipts.store.decisions import IncidentEvent
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from receipts.base.units import GIB, signed_percent
 from receipts.judging.rule import NONE, Offense, PairCase, W, rule
-from receipts.metrics.chips import pressure
+from receipts.metrics.chip_pressure import pressure
 
 
 @rule("C109", "moved_pressure", W, on="pair", question=NONE)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from receipts.judging.gradients import FIRST, first_norms, parted
 from receipts.judging.rule import COMPARABLE, MFU, RATE, I, Offense, PairCase, rule
+from receipts.judging.side import FIRST, first_norms, parted
 from receipts.metrics import Launch
 
 LOSSES = "measurement.loss.steps"

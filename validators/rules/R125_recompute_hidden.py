@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 from receipts.axes.effective import OFF, canonical
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
-from receipts.receipt.route import parts
+from receipts.receipt.names import parts
 
 # What is stated, what evidence shows of it, and what to call it.
 _HIDDEN = (

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, W, rule
 from receipts.judging.verdict import NOTHING
 from receipts.judging.witness import LEVELS, level
-from receipts.receipt.route import WITNESSED
+from receipts.receipt.names import WITNESSED
 
 _GRAPHS = "cuda_graphs"
 

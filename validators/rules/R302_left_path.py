@@ -26,8 +26,8 @@ from typing import Any
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
 from receipts.metrics.flops import geometry_of
 from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.names import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 from receipts.receipt.patterns import ATTENDING
-from receipts.receipt.route import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 
 _NAMES = (
     *("framework", "runtime", "attention", "gemm", "dispatch", "ssm"),

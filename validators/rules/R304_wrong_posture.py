@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule, runs_model
-from receipts.receipt.route import anything_witnessed, parts
+from receipts.receipt.names import anything_witnessed, parts
 
 _ASKED, _SEEN, _REGIONS = "compile.posture", "path.witnessed.posture", "compile.regions"
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
-from receipts.receipt.route import anything_witnessed
+from receipts.receipt.names import anything_witnessed
 
 _ONE, _EVERY = "path.witnessed.framework", "path.witnessed.frameworks"
 

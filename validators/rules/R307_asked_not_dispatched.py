@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, W, rule
 from receipts.judging.verdict import Level
 from receipts.receipt.document import UNFAILED
-from receipts.receipt.route import ANYTHING, OVERLAPS_OF_KERNELS, dtypes, parts
+from receipts.receipt.names import ANYTHING, OVERLAPS_OF_KERNELS, dtypes, parts
 
 _DTYPE, _DTYPE_SEEN = "numerics.compute_dtype", "path.witnessed.compute_dtype"
 _GRAPHS, _GRAPHS_SEEN = "compile.cuda_graph_implementation", "path.witnessed.cuda_graphs"

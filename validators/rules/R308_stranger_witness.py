@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from receipts.axes import in_words
 from receipts.judging.rule import ANYWHERE, PATH, Case, E, I, Offense, Topic, W, rule
 from receipts.judging.witness import witness_difference
-from receipts.receipt.route import WITNESSED
+from receipts.receipt.names import WITNESSED
 
 _NAMED = "run.witness_for"
 _DO = "profile the configuration that was measured; until then this launch lends nothing"

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 from receipts.base.units import named
 from receipts.judging.rule import ALL, PATH, Case, E, Offense, rule
-from receipts.receipt.route import ANYTHING, parts
+from receipts.receipt.names import ANYTHING, parts
 
 ASKED, SEEN = "path.intended.sharding", "path.witnessed.sharding"
 REPLICATED = "path.witnessed.replicated"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, PATH, Case, E, I, Offense, rule
-from receipts.receipt.route import parts
+from receipts.receipt.names import parts
 
 _KIND, _WHEN, _SYNC = (f"numerics.adapters.{name}" for name in ("kind", "injected", "gradient_sync"))
 

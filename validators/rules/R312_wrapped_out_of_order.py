@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from receipts.judging.rule import PATH, Case, I, Offense, rule
-from receipts.receipt.route import parts
+from receipts.receipt.names import parts
 
 _ORDER, _SYNC = "parallelism.wrap_order", "numerics.adapters.gradient_sync"
 _WORDS = {

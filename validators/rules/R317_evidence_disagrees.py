@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from receipts.judging.rule import ALL, PATH, Case, I, Offense, Topic, rule
 from receipts.receipt.configuration import Witnessed
-from receipts.receipt.route import WITNESSED, parts
+from receipts.receipt.names import WITNESSED, parts
 
 # By name and kind, an operator is proof of its path. Leaves whose names a reader derives from several records are
 # left out: a framework is shown by lines, arrays and operators by lists of their own.

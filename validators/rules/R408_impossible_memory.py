@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from receipts.base.units import GIB
 from receipts.judging.rule import COMPARABLE, MEMORY, Case, E, I, Offense, rule, runs_model
 from receipts.receipt.document import UNFAILED
-from receipts.receipt.dtypes import DTYPES, named
+from receipts.receipt.names import DTYPES, named
 
 TOTAL, TYPE, ADAPTERS = "model.parameters_total", "numerics.parameter_dtype", "numerics.adapters.kind"
 CHIPS = "memory.chips"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from receipts import metrics
 from receipts.base.units import counted, signed_percent
 from receipts.judging.grade import GRADES, SampleRank, sample_grade
-from receipts.judging.gradients import first_norms, parted
 from receipts.judging.rule import Topic
+from receipts.judging.side import first_norms, parted
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.plugins.judge.boundary import ALONE, MAX_TURNS, TurnInterval, interval, turns_missing

@@ -21,7 +21,7 @@ from receipts.plugins.serve.server import METRICS_MEDIA, AccessDenied
 from receipts.publish.json_text import json_text
 from receipts.publish.verdict import submission_json
 from receipts.receipt import Document
-from receipts.signing.envelope import Envelope, read_envelope
+from receipts.signing.key import Envelope, read_envelope
 from receipts.store.evidence import VARIABLE, kept_files
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from receipts.plugins.serve.operation import (
     Responder,
 )
 from receipts.plugins.serve.server import METRICS_MEDIA
-from receipts.signing.envelope import MEDIA as ENVELOPE_MEDIA
+from receipts.signing.key import MEDIA as ENVELOPE_MEDIA
 
 RECEIPT: Final = {"type": "object", "description": "A receipt: schema/receipt-1.schema.json"}
 ENVELOPE: Final = {"type": "object", "required": ["payload", "payloadType", "signatures"], "description": "DSSE v1"}

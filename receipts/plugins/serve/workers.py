@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from receipts.api.store import Store
     from receipts.plugins.serve.server import Server, Settings
-    from receipts.signing.envelope import Envelope
+    from receipts.signing.key import Envelope
     from receipts.store.tokens import Token
 
 

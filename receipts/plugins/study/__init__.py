@@ -11,7 +11,7 @@ PLUGIN = Plugin(
             "questions", "Compare and explain", "Find the axes that made a configuration worse.", after="bridge"
         ),
         "bisect-wheels": Verb(
-            "wheel_verbs", "Compare and explain", "Find the wheels that made an image worse.", after="bisect"
+            "verbs", "Compare and explain", "Find the wheels that made an image worse.", after="bisect"
         ),
         "sweep": Verb(
             "questions",

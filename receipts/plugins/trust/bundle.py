@@ -13,7 +13,7 @@ from receipts.axes.catalogue import bookkeeping_file
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.base.units import counted
 from receipts.judging.verdict import verdict_to_json
-from receipts.signing.envelope import BUNDLE, STATEMENT, Envelope, signed
+from receipts.signing.key import BUNDLE, STATEMENT, Envelope, signed
 from receipts.signing.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
 from receipts.store import seals
 from receipts.store.evidence import kept_files

@@ -21,7 +21,7 @@ from math import prod
 from typing import Final, Literal, NamedTuple
 
 from receipts.base.units import GIB
-from receipts.metrics.chips.account import MAX_NAMED
+from receipts.metrics.chips import MAX_NAMED
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.chart import WIDTH
 from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, Canvas, cut

@@ -19,7 +19,7 @@ from receipts.base import units
 from receipts.base.text import plain
 from receipts.base.units import counted
 from receipts.judging.rule import Topic
-from receipts.metrics.chips.words import ordinals
+from receipts.metrics.chip_words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked
 from receipts.publish.report import appendix
 from receipts.publish.report.page import MIN_ROWS, joined, link, links, numbered, place, rule

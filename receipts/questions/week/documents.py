@@ -132,7 +132,9 @@ def pair(
     claims: Sequence[str] = (),
 ) -> PairData:
     """The values of the page: a comparison with the receipts that it was made of."""
-    from receipts.metrics.chips import account, pressure, words
+    from receipts.metrics import chip_words as words
+    from receipts.metrics.chip_pressure import pressure
+    from receipts.metrics.chips import account
 
     a, b = ([account(item) for item in side] for side in (left, right))
     memory = words.compared(a, b, pressure(a, b, spread=facts.chip_spread))

@@ -20,7 +20,7 @@ from receipts.ingest.device_profile import Histogram, TableReader, count, second
 from receipts.ingest.literals import counted
 from receipts.ingest.reader import JsonReader
 from receipts.ingest.reading import Reading
-from receipts.receipt.dtypes import dtype
+from receipts.receipt.names import dtype
 
 _CALLS: Final = "# of Calls"
 _DEVICE: Final = ("Self CUDA", "Self XPU", "Self PrivateUse1", "Self device")

@@ -14,7 +14,7 @@ from receipts.ingest import vocabulary
 from receipts.ingest.arguments import Settings, Statements
 from receipts.ingest.literals import Brackets, flattened, integer, literal, number, size
 from receipts.ingest.reading import Reading
-from receipts.receipt.dtypes import dtype
+from receipts.receipt.names import dtype
 
 _AXES, _MODEL = (vocabulary.table("torchtitan")["configuration"][kind] for kind in ("mesh", "model"))
 _SETTINGS: Final = Settings("torchtitan")

@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from receipts.ingest.device_profile import MIN_TYPE_SHARE
-from receipts.receipt import dtypes
+from receipts.receipt.names import dtype as named_dtype
 
 MOSAIC: Final = "tpu_custom_call"
 # Kernels of Pallas on GPU arrive under these names.
@@ -91,7 +91,7 @@ def shape(text: str) -> tuple[str, tuple[int, ...]] | None:
 
 def dtype(element: str) -> str | None:
     """The name of an element type in receipts: ``f8e4m3fn`` is fp8, ``s8`` int8; None for indices and masks."""
-    return element if element in _COMPLEX else dtypes.dtype(element)
+    return element if element in _COMPLEX else named_dtype(element)
 
 
 class Dots:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from receipts.base.units import GIB
-from receipts.receipt.dtypes import dtype_of
+from receipts.receipt.names import dtype_of
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
 

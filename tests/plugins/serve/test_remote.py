@@ -13,8 +13,7 @@ import report_store
 from command_line import Said, Shell
 from receipts.base.errors import UsageError
 from receipts.plugins.serve.server import Server
-from receipts.signing.envelope import MEDIA, RECEIPT, signed
-from receipts.signing.key import new_key
+from receipts.signing.key import MEDIA, RECEIPT, new_key, signed
 from receipts.store.tokens import Tokens
 from receipts.workflows.server import RemoteServer as Client
 

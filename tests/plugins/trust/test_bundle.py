@@ -15,8 +15,7 @@ import pytest
 import forgeries
 from command_line import Shell
 from receipts.signing import verify
-from receipts.signing.envelope import read_envelope
-from receipts.signing.key import read_public_file
+from receipts.signing.key import read_envelope, read_public_file
 from receipts.store import seals
 from receipts.store.evidence import files_beside
 from receipts.workflows.checkpoints import read_checkpoints

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from command_line import Shell
-from receipts.signing.envelope import RECEIPT, STATEMENT, read_envelope, signed
-from receipts.signing.key import read_private
+from receipts.signing.key import RECEIPT, STATEMENT, read_envelope, read_private, signed
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import amount, signed_percent
-from receipts.metrics.chips.account import TITLES, Account, Chip, Metric, Phase, Ranking
-from receipts.metrics.chips.pressure import Pressure
+from receipts.metrics.chip_pressure import Pressure
+from receipts.metrics.chips import TITLES, Account, Chip, Metric, Phase, Ranking
 
 _MAX_RUNS = 8  # runs of ordinals that a sentence names
 _OVER = {"max": "the highest of them", "mean": "their mean", "sum": "their sum", "rank0": "rank 0's"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
-from receipts.metrics.chips.account import PHASES, Account
+from receipts.metrics.chips import PHASES, Account
 from receipts.stats.distributions import median
 
 Kind = Literal["fell", "moved", "rose", "same", "unknown"]
