@@ -164,10 +164,12 @@ class Steps:
             if value is not None:
                 self._columns[name][row] = value
 
-    def scale(self, name: str, factor: float) -> None:
-        """Multiply one figure of every step."""
+    def scale(self, name: str, factor: float | None) -> None:
+        """Multiply one figure of every step; without a factor it is not known."""
         column = self._columns[name]
-        self._columns[name] = array("d", (value if value == ABSENT else value * factor for value in column))
+        self._columns[name] = array(
+            "d", (ABSENT if value == ABSENT or factor is None else value * factor for value in column)
+        )
 
     def get(self, step: int, name: str) -> float | None:
         """One figure of one step, or None where it was not printed."""

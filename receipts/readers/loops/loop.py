@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from itertools import pairwise
+from operator import lt
 from typing import Any, ClassVar, Final
 
 from receipts.ingest import vocabulary
@@ -17,8 +18,9 @@ from receipts.ingest.arguments import Settings
 from receipts.ingest.literals import FIGURE, scaled
 from receipts.ingest.literals import number as parse
 from receipts.ingest.reading import Reading
-from receipts.ingest.record import Form, RecordRows
+from receipts.ingest.record import Form, LineRecord, RecordRows
 from receipts.ingest.record_reader import SIZES, STEP, RecordReader, slow_steps
+from receipts.ingest.steps import ABSENT
 from receipts.ingest.vocabulary import Label
 
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
@@ -26,22 +28,29 @@ _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\
 _MAX_METRICS: Final = 2000
 _NO_STEP: Final = -1
 _SAME_RATIO: Final = 1e-3  # of two rates of one interval
+_SURE_SHARE: Final = 0.01
+_MIN_GROWING, _GROWN = 5, 2.0  # times that do nothing but grow, to so many times the first
 _PER_SECOND: Final = re.compile(r"(?: per |/)s(?:ec(?:ond)?)?\b")
 
 
 class LoopLog(RecordReader):
     """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
 
+    ``spent``: its time is what these steps took together. The head may name the ``epoch`` from 0, or its ``nth`` from
+    1, with how many steps an epoch is ``of``.
     ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
     the steps, what a chip needed at most. ``starts_fresh``: its first record is a process's first.
-    ``remarks`` are what contradicts the figures of a record that is like a pattern.
+    ``remarks`` are what contradicts the figures of a record that is like a pattern; ``unless`` is the pattern of lines
+    that only look like records.
     """
 
     mean: ClassVar[bool]
+    spent: ClassVar[bool]
     window: ClassVar[int]
     memory: ClassVar[re.Pattern[str] | None]
     starts_fresh: ClassVar[bool]
     remarks: ClassVar[Mapping[str, str]]
+    unless: ClassVar[re.Pattern[str] | None]
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,16 +62,28 @@ class LoopLog(RecordReader):
         if known is not None:
             return known
         plain = _PER_SECOND.sub("/s", re.sub("[-_]", " ", word.lower()))
-        return self.labels.get(re.sub(r" secs?$", " s", plain))
+        return self.labels.get(re.sub(r" sec(?:ond)?s?$", " s", plain))
+
+    def find(self, text: str) -> list[LineRecord]:
+        """The records on a line."""
+        return [] if self.unless is not None and self.unless.search(text) else super().find(text)
 
     def rows(self, rows: RecordRows) -> None:
         """Take records, with what is to be said of the first one."""
         for pattern, text in self.remarks.items():
             if re.search(pattern, rows.text):
                 self.reading.remark("contradiction", text, rows.lines[0])
-        if "of" in rows.counts:  # a bar of an epoch
-            counts = zip(rows.steps, rows.counts["epoch"], rows.counts["of"], strict=True)
+        # The step is counted anew in each epoch.
+        if epochs := rows.counts.get("epoch") or [nth - 1 for nth in rows.counts.get("nth", ())]:
+            counts = zip(rows.steps, epochs, rows.counts["of"], strict=True)
             rows.steps = [epoch * of + step for step, epoch, of in counts]
+        # Tokens of a batch over tokens a second tell more digits than batches a second.
+        if (batches := rows.figures.get("tokens_per_batch")) and (rates := rows.figures.get("tokens_per_second")):
+            pairs = zip(batches, rates, strict=True)
+            rows.figures["step_seconds"] = [batch / rate if rate > 0 else ABSENT for batch, rate in pairs]
+        # Without its sign, an MFU below 1 may be a fraction or less than one percent.
+        if self.starts_fresh and "mfu" in rows.figures and not any("%" in name for name in rows.columns.names):
+            rows.figures["mfu"] = [share if share > _SURE_SHARE else ABSENT for share in rows.figures["mfu"]]
         self.put(rows)
 
     def other(self, text: str, number: int) -> None:
@@ -78,7 +99,15 @@ class LoopLog(RecordReader):
         if reading is not None and self.mean:
             gaps = Counter(after - before for before, after in pairwise(numbers))
             # Over how many steps one record alone is a mean is not known.
-            reading.steps.interval = gaps.most_common(1)[0][0] if gaps else 0
+            every = reading.steps.interval = gaps.most_common(1)[0][0] if gaps else 0
+            if self.spent:
+                reading.steps.scale("step_seconds", 1 / every if every else None)
+        times = reading.steps.column("step_seconds") if reading is not None and self.starts_fresh else []
+        known = [time for time in times if time is not None]
+        grows = len(known) >= _MIN_GROWING and all(map(lt, known, known[1:])) and known[-1] > _GROWN * known[0]
+        if reading is not None and grows:
+            reading.steps.scale("step_seconds", None)
+            reading.remark("note", "the times grow with every line: they are since the start, and no step's")
         first = numbers[0] if numbers else 0
         late = self.starts_fresh and first > (numbers[1] - first if len(numbers) > 1 else 1)
         # An excerpt begins anywhere; a run that was resumed shows its start by the time of its first step.
@@ -194,9 +223,12 @@ def reader(name: str) -> type[LoopLog]:
         "labels": vocabulary.line(name),
         "needs": frozenset(record.get("needs", ("loss",))),
         "mean": record.get("mean", False),
+        "spent": record.get("spent", False),
         "window": record.get("window", 0),
         "starts_fresh": record.get("starts", False),
         "remarks": record.get("remarks", {}),
+        "any_of": frozenset(record.get("any_of", ())),
+        "unless": re.compile(record["unless"]) if "unless" in record else None,
     }
     head = re.compile(record["head"].replace("FIGURE", FIGURE))
     settings["memory"] = re.compile(record["memory"].replace("FIGURE", FIGURE)) if "memory" in record else None

@@ -96,9 +96,9 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         {"loss": 2.5, "tokens_per_second_per_chip": 9125.0, "step_seconds": 4.0, "peak_bytes": 42_125e6},
     ),
     "fairseq": (
-        "2026-03-02 10:00:00 | INFO | train_inner | epoch 001:     14 / 1000 loss=2.5, ppl=5.66, wps=52000.5, ups=0.5,"
-        " wpb=32768, bsz=64, num_updates=7, lr=1e-05, gnorm=1.5, train_wall=8, wall=30",
-        {"loss": 1.7328679513998633, "grad_norm": 1.5, "tokens_per_second": 52000.5, "step_seconds": 2.0},
+        "2026-03-02 10:00:00 | INFO | train_inner | epoch 001:     14 / 1000 loss=2.5, ppl=5.66, wps=52000, ups=1.59,"
+        " wpb=32500, bsz=64, num_updates=7, lr=1e-05, gnorm=1.5, train_wall=8, wall=30",
+        {"loss": 1.7328679513998633, "grad_norm": 1.5, "tokens_per_second": 52000, "step_seconds": 0.625},
     ),
     "paddlenlp": (
         "[2026-03-02 10:00:00,123] [    INFO] - loss: 2.5, learning_rate: 2e-06, global_step: 7, interval_runtime: 4.0,"
@@ -199,6 +199,55 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
     "trlx": (
         "[losses/total_loss: 2.50 | losses/policy_loss: 0.50 | losses/value_loss: 2.00]:  9%|▉  | 7/128 [08:40<59:59]",
         {"loss": 2.5},
+    ),
+    "epoch_meter": (
+        "Train: 0 [   7/1251 (  1%)]  Loss: 2.500 (2.94)  Time: 0.375s, 2730.67/s  (0.560s, 1828.57/s)  LR: 1.000e-06"
+        "  Data: 0.013 (0.041)",
+        {"loss": 2.5, "step_seconds": 0.375},
+    ),
+    "detr_meter": (
+        "Epoch: [0]  [  7/312]  eta: 0:05:31  lr: 0.000000  loss: 2.5000 (2.9000)  time: 0.7500  data: 0.0012"
+        "  max mem: 10560",
+        {"loss": 2.5, "step_seconds": 0.75, "peak_bytes": 10560 * 2**20},
+    ),
+    "mmcv": (
+        "2021-03-02 10:00:00,123 - mmdet - INFO - Epoch [1][ 7/7330]\tlr: 2.000e-02, eta: 1 day, 6:24:41, time: 0.375, "
+        "data_time: 0.009, memory: 3946, loss_cls: 0.4929, acc: 90.0684, loss_bbox: 0.3225, loss: 2.5000",
+        {"loss": 2.5, "step_seconds": 0.375, "peak_bytes": 3946 * 2**20},
+    ),
+    "mmengine_epoch": (
+        "03/02 10:00:00 - mmengine - INFO - Epoch(train)  [1][   7/7393]  base_lr: 3.7e-05 lr: 3.7e-05  eta: 3 days,"
+        " 9:40:59  time: 0.5000  data_time: 0.0148  memory: 14765  grad_norm: 1.5000  loss: 2.5000  loss_cls: 0.5150",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 0.5, "peak_bytes": 14765 * 2**20},
+    ),
+    "detectron2": (
+        "[03/02 10:00:00 d2.utils.events]:  eta: 4:33:09  iter: 7  total_loss: 2.5  loss_cls: 0.5  time: 0.3512  "
+        "last_time: 0.3750  data_time: 0.0125  last_data_time: 0.0031   lr: 0.00025  max_mem: 6836M",
+        {"loss": 2.5, "step_seconds": 0.375, "peak_bytes": 6836 * 2**20},
+    ),
+    "marian": (
+        "[2019-08-10 13:16:58] Ep. 2 : Up. 7 : Sen. 32,243,206 : Cost 2.50000000 : Time 1.25s : 28806.50 words/s"
+        " : gNorm 1.5 : L.r. 5.3827e-05",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 1.25, "tokens_per_second": 28806.5},
+    ),
+    "torchtitan_rl": (
+        "[2026-02-23 06:45:06] INFO simple_rl_multiprocess.py:250: [actor=<root>] Step   7 | Loss: 2.5000 |"
+        " Reward: +0.210 | Correct: 4/20",
+        {"loss": 2.5},
+    ),
+    "openrlhf": (
+        "(PPOTrainer pid=123) ✨ Global step 7: {'actor/policy_loss': 2.5, 'actor/grad_norm': 1.5, 'reward': 0.5,"
+        " 'timing/generate': 30.0, 'timing/step_total': 55.5}",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 55.5},
+    ),
+    "printed_dict": (
+        "{'accuracy': 0.0123,\n 'gradient_norm': 1.5,\n 'learning_rate': 1e-05,\n 'loss': 2.5,\n 'step': 7}\n",
+        {"loss": 2.5, "grad_norm": 1.5},
+    ),
+    "fairseq_tpu": (
+        "| epoch 001 | training on xla:0/4:     40 / 4830 loss=2.5, nll_loss=2.4, wps=945, ups=0, wpb=3986.024,"
+        " bsz=128.000, num_updates=7, lr=5.22398e-06, gnorm=1.5, oom=0.000, wall=173, train_wall=21",
+        {"loss": 1.7328679513998633, "grad_norm": 1.5},
     ),
 }
 # Forms of the same lines that other versions print.
@@ -355,6 +404,6 @@ def test_lines_that_begin_as_those_of_llm_c_are_all_read(tmp_path: Path) -> None
     assert reading.steps.get(20, "tokens_per_second") == 29_511
 
 
-@pytest.mark.parametrize("line", ["step 7, loss 2.5, time 1.25, tok/sec: 90", "eval step 7, Loss: 2.5"])
-def test_a_time_without_a_unit_is_no_time(line: str) -> None:
-    assert readings(f"{line}\n") == []
+def test_a_time_without_a_unit_is_no_time_and_a_rate_with_one_is_a_rate() -> None:
+    (reading,) = readings("step 7, loss 2.5, time 1.25, tok/sec: 90\n")
+    assert [reading.steps.get(7, name) for name in ("step_seconds", "tokens_per_second", "loss")] == [None, 90, 2.5]
