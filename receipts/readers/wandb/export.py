@@ -1,20 +1,26 @@
-"""Histories exported from Weights & Biases: CSV and JSON of the API, CSV of the page's charts, and a run's summary."""
+"""Histories exported from Weights & Biases: CSV and JSON of the API, CSV of the page's charts, and a run's summary.
+
+A run prints its summary at its end, too: ``wandb: Run summary:``, and a line for each metric.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from receipts.ingest.literals import number
-from receipts.ingest.reader import FileReader
+from receipts.ingest.reader import FileReader, LineReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import MAX_DOCUMENT, Source
 from receipts.ingest.tracker import RATE, NamedMetrics, dialect, figure
 from receipts.readers.wandb.run import parsed, put_row
 
 _MAX_COLUMNS: Final = 5000
+_SHOWN: Final = "wandb: Run summary:"
+_METRIC: Final = re.compile(r"\bwandb:\s{1,200}(?P<name>\S.{0,200}?)\s{1,20}(?P<value>\S{1,40})\s*$")
 _SUMMARY: Final = {
     "step_seconds": "measurement.stated.step_seconds",
     "tokens_per_second": "measurement.stated.tokens_per_second",
@@ -110,6 +116,36 @@ class ExportedRows(FileReader):
                 yield row
 
 
+class ConsoleSummary(LineReader):
+    """Reads the summary that a run prints at its end. Of several that differ, as two runs print them, none counts."""
+
+    source: ClassVar[str] = "wandb"
+    anchors: ClassVar[tuple[bytes, ...]] = (_SHOWN.encode(),)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._summaries: list[dict[str, str]] = []
+
+    def line(self, text: str, number: int) -> bool:
+        """Take the head of a summary, or a metric of the open one."""
+        if _SHOWN in text:
+            self._summaries = [*self._summaries[-1:], {}]
+            return True
+        match = _METRIC.search(text)
+        if match and len(self._summaries[-1]) < _MAX_COLUMNS:
+            self._summaries[-1][match["name"]] = match["value"]
+        return match is not None
+
+    def finish(self) -> Reading | None:
+        """The reading of the summary."""
+        if self._summaries and all(summary == self._summaries[0] for summary in self._summaries):
+            _summary(self.reading, self._summaries[0])
+        elif self._summaries:
+            self.reading.records = 1
+            self.reading.remark("contradiction", "summaries of W&B that differ are of several runs: none is read")
+        return super().finish()
+
+
 def _columns(line: str) -> list[str]:
     try:
         return next(csv.reader(io.StringIO(line.lstrip("\ufeff"))), [])
@@ -127,7 +163,6 @@ def _summary(reading: Reading, row: dict[str, Any]) -> None:
     reading.remark(
         "note", f"names are read as {known.framework}'s ({known.source}); every figure is the last one logged"
     )
-    reading.state("measurement.stated.statistic", "last")
     for name, metric in known.metrics.items():
         raw = number(row.get(name))
         value = figure(metric, raw) if raw is not None else None
@@ -138,6 +173,8 @@ def _summary(reading: Reading, row: dict[str, Any]) -> None:
             reading.diverged = True
         else:
             reading.state(path, value, f"{name}: {row[name]}")
+    if any(path.startswith("measurement.stated.") for path in reading.stated):
+        reading.state("measurement.stated.statistic", "last")
 
 
 def _close(reading: Reading, metrics: NamedMetrics, skipped: int) -> None:
@@ -150,4 +187,4 @@ def _close(reading: Reading, metrics: NamedMetrics, skipped: int) -> None:
         reading.remark("missing", text)
 
 
-READERS = (ExportedTable, ExportedRows)
+READERS = (ExportedTable, ExportedRows, ConsoleSummary)

@@ -296,6 +296,20 @@ OTHERS: Final = (
     "Progress on:eval 7.00it/64.0it rate:9.1it/s remaining:00:06 elapsed:00:01 postfix:loss=2.5",
     "  1%|          | 7/6000 [06:07<15:02:43,  9.17s/it, loss=2.5]",
     "Iter 7: Val loss 2.480, Val took 0.732s",
+    "eval step 7: loss 2.5, time 0.25s, tok/s 100",
+    "[valid] step 7: loss 2.5, time 0.25s",
+    "gen step 7: loss 2.5, time 0.25s",
+    # Decimal commas: with them `16.384` is no rate that one could tell.
+    "step 7 loss 2,5 time 0,251s tok/s 16.384",
+    "step 7 | loss 2.5 | time 1,25 s",
+    "step 7 loss 2.5 fwd 100ms bwd 150ms",
+    "step 7 loss 2.5 time 1m30s",
+    "Test: [  7/48]  Time: 3.104 (3.104)  Loss:   2.5859 ( 2.5859)  Acc@1:   5.566 (  5.566)",
+    "Test: [  7/48]  eta: 0:00:40  loss: 2.5 (2.5)  acc1: 5.0 (5.0)  time: 0.85  data: 0.7  max mem: 10560",
+    "2021-03-02 10:00:00,123 - mmdet - INFO - Epoch(val) [1][7]\tbbox_mAP: 0.3000, loss: 2.5, time: 0.25",
+    "[2019-08-17 13:34:11] [valid] Ep. 2 : Up. 7 : ce-mean-words : 1.56508 : stalled 2 times",
+    "Start Evaluation at global step 7...",
+    "{'accuracy': 0.5,\n 'loss': 2.5}\n",
 )
 
 
@@ -376,6 +390,12 @@ def test_a_mean_is_over_the_steps_since_the_last_record() -> None:
         ("Step 7: loss=2.5, time=0.25s", 0.25),
         ("Epoch: 0 | Step: 7/100 | Loss: 2.500 | Time: 512.5ms | Tokens/s: 12,345", 0.5125),
         ("step 7 | loss 2.5 | time 250.00 ms", 0.25),
+        ("Step 7 took 0.25s, loss = 2.5", 0.25),
+        ("Iteration 7: loss 2.5, 0.25 s/iter, lr 1e-4", 0.25),
+        ("step 7 loss 2.5 speed 4.00 it/s 16384 tok/s/gpu", 0.25),
+        ("global_step=7 loss=2.5 step_time_s=0.25 tokens_per_s=16384", 0.25),
+        ("Epoch [1/3], Step [7/100], Loss: 2.5, Time: 0.25s", 0.25),
+        ("step 7 | loss 2.5 | data_time 10ms | time 250000us", 0.25),
     ],
 )
 def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: float) -> None:
@@ -383,6 +403,62 @@ def test_a_plain_loop_is_read_where_its_time_has_a_unit(line: str, seconds: floa
     assert reading.source == "pytorch-loop"
     assert reading.steps.get(7, "loss") == 2.5
     assert reading.steps.get(7, "step_seconds") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(
+    ("figures", "wanted"),
+    [
+        ("tok/s 12.5K", {"tokens_per_second": 12_500}),
+        ("tok/sec: 12.5k", {"tokens_per_second": 12_500}),
+        ("1.2M tok/s", {"tokens_per_second": 1_200_000}),
+        ("tok/s 16,384.5", {"tokens_per_second": 16_384.5}),
+        ("tok/s 16 384", {}),
+        ("tok/s 16_384", {}),
+        ("412.5 TFLOP/s/GPU | MFU 41.5%", {"tflops_per_second_per_chip": 412.5, "mfu": 0.415}),
+        ("mfu 41.5", {"mfu": 0.415}),
+        # Less than one percent, or a fraction.
+        ("mfu 0.415", {}),
+        ("64.0 samples/s | eta 90.5s | total time 30s", {}),
+    ],
+)
+def test_a_plain_loop_says_what_its_figures_are_or_they_are_left(figures: str, wanted: dict[str, float]) -> None:
+    (reading,) = readings(f"step 7, loss 2.5, time 250ms | {figures}\n")
+    figures_read = {field: value for field in FIELDS if (value := reading.steps.get(7, field)) is not None}
+    assert figures_read == pytest.approx({"loss": 2.5, "step_seconds": 0.25} | wanted)
+
+
+def test_times_that_only_grow_are_since_the_start() -> None:
+    (reading,) = readings("".join(f"step {n} | loss 2.5 | time: {n * 0.25:.2f}s | tok/s 100\n" for n in range(1, 9)))
+    assert not any(reading.steps.column("step_seconds"))
+    assert reading.steps.get(8, "tokens_per_second") == 100
+    assert "since the start" in reading.remarks[0].text
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "step,train_loss,step_time_ms,tokens_per_sec,lr\n7,2.5,250.0,4096,1e-4\n8,2.25,251.0,4080,1e-4\n",
+        "begin\n| step | loss | time (ms) | tokens/s |\n|---|---|---|---|\n| 7 | 2.5 | 250.0 | 4,096 |\nend\n",
+        "  step   loss     ms      tok/s\n--------------------\n  7      2.500    250.0   4096\n",
+    ],
+)
+def test_units_stand_in_the_head_of_a_table(table: str) -> None:
+    (reading,) = readings(table)
+    assert reading.source == "columns"
+    assert [reading.steps.get(7, name) for name in ("loss", "step_seconds", "tokens_per_second")] == [2.5, 0.25, 4096]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "step,loss,time\n7,2.5,250.0\n",
+        "step,val_loss,time_ms\n7,2.5,250.0\n",
+        "step | loss of a run took 250 ms/step\n7 | 2.5\n",
+        "stage,step_time_ms\n7,250.0\n",
+    ],
+)
+def test_a_table_without_a_unit_or_a_step_of_training_is_none(table: str) -> None:
+    assert readings(table) == []
 
 
 def test_blanks_alone_may_stand_between_figures() -> None:

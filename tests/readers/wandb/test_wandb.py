@@ -9,6 +9,7 @@ from pathlib import Path
 
 from receipts.ingest.evidence import read
 from receipts.ingest.reading import Reading
+from receipts.ingest.scan import scan
 
 SAMPLE = Path(__file__).parent / "samples" / "wandb_run.wandb.gz"
 
@@ -211,3 +212,25 @@ def test_metadata_name_the_machine(tmp_path: Path) -> None:
     assert str(values["hardware.accelerator"]).startswith("h100")
     # GPUs of the first host are not the chips that took part.
     assert "hardware.chips" not in values
+
+
+SUMMARY = """wandb: Run history:
+wandb:        train/loss █▅▁
+wandb: Run summary:
+wandb:       train/epoch 1
+wandb: train/global_step 300
+wandb:   train/grad_norm 0.5
+wandb:        train/loss {}
+wandb:
+"""
+
+
+def test_the_summary_that_a_run_prints_tells_its_last_loss_and_two_that_differ_tell_none() -> None:
+    (reading,) = scan([SUMMARY.format(1.25).encode()])
+    stated = {path: claim.value for path, claim in reading.stated.items()}
+    assert stated == {"measurement.loss.last": 1.25, "measurement.gradient_norm.last": 0.5}
+    (again,) = scan([(SUMMARY.format(1.25) * 2).encode()])
+    assert again.stated.keys() == reading.stated.keys()
+    (several,) = scan([(SUMMARY.format(1.25) + SUMMARY.format(1.5)).encode()])
+    assert not several.stated
+    assert "several runs" in several.remarks[0].text
