@@ -97,7 +97,7 @@ class Answer:
 
     def to_json(self) -> str:
         """The text that the command prints with ``--json``, without the last line's end."""
-        from receipts.publish.json_text import json_text
+        from receipts.publish.text import json_text
 
         data = self.to_dict()
         return data if isinstance(data, str) else json_text(data)
@@ -149,7 +149,7 @@ class Answer:
             place = views.get("written")
             if self._placed is None or place is None:
                 return f"{self.to_json()}\n"
-            from receipts.publish.json_text import json_text
+            from receipts.publish.text import json_text
 
             return f"{json_text({**self.to_dict(), **self._placed(place)})}\n"
         if name == "markdown":

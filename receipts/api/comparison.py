@@ -121,7 +121,7 @@ class Comparison(Answer):
     @cached_property
     def regimes(self) -> list[tuple[str, str, str]]:
         """How both sides were measured, leaf by leaf, and the regime that each ran in."""
-        from receipts.publish.setting import regime
+        from receipts.publish.receipt import regime
         from receipts.publish.text import number, value
         from receipts.questions.answers import measured, work
 
@@ -154,7 +154,7 @@ class Comparison(Answer):
     def file(self, name: str) -> str | None:
         """The gate as a JUnit report. Raises UsageError where nothing is required."""
         from receipts.base.errors import UsageError
-        from receipts.publish.junit import gate_report
+        from receipts.publish.comparison import gate_report
 
         if name != "junit":
             return None

@@ -1,7 +1,7 @@
-"""``receipts ingest``, ``merge`` and ``recover``: the receipt of a run, from what the run left behind.
+"""``receipts ingest``, ``merge``, ``recover`` and ``init``: the receipt of a run, from what it left or from a skeleton.
 
 ``ingest`` reads logs, profiles and reports, ``merge`` the parts of many ranks, ``recover`` the journal of a run that
-ended before it could write its own receipt.
+ended before it could write its own receipt. ``init`` writes the skeleton of a receipt or plan for a lane.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import uuid
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,11 +25,11 @@ from receipts.cli.session import Answer, Session, print_answer, verb
 from receipts.publish.terminal import clean
 
 if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
     from receipts.ingest.assembly import Ingested
     from receipts.ingest.draft import Options
     from receipts.ingest.evidence import FileEvidence
     from receipts.store.documents import Extract
-
 
 KINDS = ("training", "microbench", "profile", "serving")
 
@@ -323,3 +325,65 @@ def recover(session: Session, journal: str, path: str | None, logs: tuple[str, .
         "failure": record.failure,
     }
     return Answer(tree, lambda: recovered(tree))
+
+
+@verb("init", json=False)
+@click.argument("lane")
+@click.option(
+    "--output",
+    "-o",
+    "path",
+    type=click.Path(dir_okay=False),
+    help="Write here; an existing file is not overwritten.",
+)
+def init(session: Session, lane: str, path: str | None) -> Answer:
+    """Write a receipt template for LANE: required keys are filled, every other axis of the lane is null.
+
+    A null means *not stated*. Fill in what is known and leave the rest.
+
+    Examples:
+      receipts init nvidia-megatron > run.json
+      receipts init cpu-torch -o run.json
+    """
+    text = json.dumps(skeleton(session.rulebook.lanes.get(lane)), indent=2) + "\n"
+    if path is None:
+        return Answer(None, text.rstrip())
+    files.write(path, text)
+    return Answer(None, notes=(f"wrote {path}; fill it in, then: receipts check {path}",))
+
+
+def skeleton(lane: Lane) -> dict[str, Any]:
+    """The document as data: required keys, then every axis that exists for the lane, unstated."""
+    from receipts.ingest.leaves import put
+    from receipts.receipt import VERSION
+    from receipts.receipt.leaf import Role
+    from receipts.receipt.leaves import leaves
+
+    document: dict[str, Any] = {
+        "schema_version": VERSION,
+        "run": {
+            "launch": str(uuid.uuid4()),
+            "lane": lane.name,
+            "kind": "training",
+            "outcome": "ok",
+            "provenance": "measured",
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "finished": None,
+            "context": None,
+            "host": None,
+        },
+    }
+    wanted = {Role.AXIS, Role.REPLICATE, Role.DERIVED, Role.WORK, Role.REGIME}
+    for leaf in leaves():
+        shown = leaf.path.replace("path.intended.", "path.")
+        if "[]" in leaf.path or (leaf.role not in wanted and not leaf.path.startswith("path.witnessed.")):
+            continue
+        if leaf.path.startswith("run.") or not lane.applies(shown):
+            continue
+        if leaf.path.endswith(".*"):
+            document.setdefault(leaf.path[:-2], {})
+        else:
+            put(document, leaf.path, None)
+    document.setdefault("measurement", {})["step_durations_seconds"] = None
+    document.setdefault("memory", {})["chips"] = None
+    return document

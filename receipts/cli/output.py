@@ -117,6 +117,6 @@ def refuse(error: ReceiptsError) -> None:
 
 def as_json(document: Any) -> None:
     """A document as JSON on standard output, keys in the order that they were made in."""
-    from receipts.publish.json_text import json_text
+    from receipts.publish.text import json_text
 
     sys.stdout.write(json_text(document) + "\n")

@@ -162,8 +162,7 @@ def compare_(session: Session, given: dict[str, Any], out: Path) -> Answer:
       receipts report compare a.json b.json --also-a a2.json --also-b b2.json
       receipts report compare a.json b.json --witness a-profile.json --witness b-profile.json
     """
-    from receipts.publish.report.documents import pair_page
-    from receipts.publish.report.render import files
+    from receipts.publish.report.render import files, pair_page
     from receipts.questions.week.documents import pair
 
     session.progress.tick()
@@ -192,8 +191,7 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
       receipts report claim mtp-off
       receipts report claim mtp-off --out report/mtp-off --as-of 2026-11-23
     """
-    from receipts.publish.report.documents import claim_page
-    from receipts.publish.report.render import files
+    from receipts.publish.report.render import claim_page, files
     from receipts.questions.week.documents import claim
     from receipts.questions.week.interval import moment
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts.publish.offenses import entries
 from receipts.publish.page import Cell, Facts, Mark, Page, Section, lines_of, marked, points_of, sections_of, table_of
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import ClaimVerdict

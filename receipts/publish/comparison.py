@@ -3,6 +3,8 @@
 Built once from the verdict; the terminal and Markdown render it. The answer uses words that need no glossary, and never
 the numbers of a rejected pair: they do not mean what they seem to mean. Below it these numbers are shown as they were
 measured or stated, without the name of an effect.
+
+A gate is a JUnit report as well: one test, which passes only where the gate holds.
 """
 
 from __future__ import annotations
@@ -10,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
+from xml.etree import ElementTree
 
 from receipts import metrics
 from receipts.axes import Member
@@ -25,11 +28,11 @@ from receipts.publish.claim import decisions
 from receipts.publish.offenses import entry
 from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
 from receipts.publish.readings import STATED, both, effect_word, ends, mixed, named, number, signed
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
+    from receipts.judging.verdict import Comparison
     from receipts.store import Decision
-
 
 say = words("compare")
 
@@ -373,3 +376,26 @@ def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:
     if group[0].code in rules.about(Topic.AXES) and group[0].on_pair:
         return replace(whole, facts=whole.facts[-1:])
     return whole
+
+
+def gate_report(verdict: Comparison, required: str, answer: Literal["holds", "fails", "open"], why: str) -> str:
+    """The report's XML. A gate that cannot tell is an error of its own, so that no CI system counts it as passed."""
+    failed, undecided = int(answer == "fails"), int(answer == "open")
+    counts = {"tests": "1", "failures": str(failed), "errors": str(undecided), "skipped": "0"}
+    suites = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(suites, "testsuite", {"name": "receipts", **counts})
+    name = f"{verdict.label_b} {required} than {verdict.label_a} on {verdict.metric}"
+    case = ElementTree.SubElement(suite, "testcase", {"classname": "receipts.compare", "name": _in_xml(name)})
+    if answer != "holds":
+        tag, kind = ("failure", "not met") if failed else ("error", "undecided")
+        problem = ElementTree.SubElement(case, tag, {"type": kind, "message": _in_xml(why)})
+        problem.text = _in_xml(verdict.last_line())
+    else:
+        ElementTree.SubElement(case, "system-out").text = _in_xml(f"{why}\n{verdict.last_line()}")
+    ElementTree.indent(suites)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(suites, encoding="unicode")}\n'
+
+
+def _in_xml(text: str) -> str:
+    """Without what XML cannot hold."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)

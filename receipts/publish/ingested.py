@@ -1,7 +1,7 @@
 """The pages of ingest, merge and recover: the receipt that was written of files or of what a run left behind.
 
 An ingest shows what each file is, what was read where, what was not, and what does not agree; merge and recover show
-what is wrong with the receipt.
+what is wrong with the receipt. A leaf by itself has a page too: what it means and what it takes.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.text import short
 from receipts.base.units import counted
 from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, sections_of, table_of
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged
     from receipts.ingest.assembly import Ingested
     from receipts.ingest.draft import Message, SourcedLeaf
     from receipts.ingest.evidence import FileEvidence
+    from receipts.ingest.leaves import LeafType
     from receipts.ingest.reading import Reading
-
+    from receipts.receipt.leaves import Leaf
 
 SHOWN = 12
 FILES_SHOWN = 40
@@ -251,3 +254,24 @@ def _ending(failure: Mapping[str, Any]) -> Iterator[str]:
         kind = f"{failure['class']}, " if "class" in failure else ""
         yield f"{kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}"
         yield from str(failure.get("message", "")).splitlines()[:1]
+
+
+say = words("leaf")
+
+
+def of_leaf(leaf: Leaf, takes: LeafType | None) -> Page:
+    """The whole of_leaf; ``takes`` is None for a leaf that cannot be stated on its own."""
+    path = leaf.path.replace("*", "NAME")
+    facts: list[tuple[str, str]] = [("type", takes.type if takes else say("not_stated_alone"))]
+    if takes and takes.allowed:
+        facts.append(("allowed", ", ".join(takes.allowed)))
+    if takes:
+        facts.append(("example", say("set", setting=quote(f"{path}={takes.example}"))))
+    if leaf.unit:
+        facts.append(("unit", leaf.unit))
+    facts.append(("role", leaf.role.value))
+    if leaf.axis:
+        facts.append(("axis", say("itself") if leaf.axis == leaf.path else leaf.axis))
+    facts.append(("since", leaf.since))
+    headline: Cell = (say("headline", path=leaf.path, description=leaf.description),)
+    return Page(leaf.path, headline, facts=tuple((say(name), (text,)) for name, text in facts))

@@ -14,7 +14,7 @@ from receipts.axes.inputs import leaf
 from receipts.judging.findings import Grouped, grouped, on_sides
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.page import Cell, Entry, Link, Section, Table, marked, table_of
-from receipts.publish.words import words
+from receipts.publish.text import words
 from receipts.receipt.leaves import find_leaf
 
 

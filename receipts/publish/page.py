@@ -1,6 +1,6 @@
 """What a page is: values. The terminal, Markdown and HTML are rendered from them; nothing here renders.
 
-The sentences come from ``reports/words/`` (`receipts.publish.words`). A cell is a run of parts: text, a link, text that
+The sentences come from ``reports/words/`` (`receipts.publish.text`). A cell is a run of parts: text, a link, text that
 is read sign by sign, or a status with its mark.
 """
 

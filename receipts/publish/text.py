@@ -1,11 +1,25 @@
-"""Text from receipts and numbers for people: whatever a label holds, it stays one harmless piece of text."""
+"""Text for people: of receipts and numbers, of the sentences of pages, and JSON.
+
+Whatever a label holds, it stays one harmless piece of text. The sentences of a page stand in
+``reports/words/NAME.toml``, where a person edits them, and code fills in the values: ``name = "text with {value}"``;
+``{value:…}`` takes what Python's format takes. ``name.one`` and ``name.many`` are the two forms of a sentence with a
+count ``n``. TOML and not Jinja, which alone takes as long to load as a command may.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from receipts.base import units
+from receipts.base.environment import bundled_folder
+from receipts.base.errors import ResourceError
 from receipts.base.text import UNKNOWN, plain
 
 NOTE = 240  # of a message or a note, where the receipt holds the whole
@@ -76,3 +90,69 @@ def change(ratio: float | None) -> str:
 def span(low: float | None, high: float | None) -> str:
     """An interval of B over A as changes in percent."""
     return UNKNOWN if low is None or high is None else f"{change(low)} to {change(high)}"
+
+
+class Words:
+    """The sentences of one file."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"Words({self._name!r})"
+
+    @cached_property
+    def _place(self) -> Path:
+        return bundled_folder("reports") / "words" / f"{self._name}.toml"
+
+    @cached_property
+    def _texts(self) -> Mapping[str, Any]:
+        """Every sentence. Read when the first is asked for: a module may name its words as it loads."""
+        try:
+            return tomllib.loads(self._place.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ResourceError(f"{self._place}: {error}; correct the file") from error
+
+    def __call__(self, name: str, /, **values: Any) -> str:
+        """A sentence with its values. Raises ResourceError if the file has no such sentence, or it asks for another."""
+        try:
+            sentence = self._texts[name]
+            if isinstance(sentence, dict):
+                sentence = sentence["one" if values["n"] == 1 else "many"]
+            return str(sentence).format_map(values)
+        except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
+            known = ", ".join(sorted(values)) or "none"
+            fault = f"{type(error).__name__}: {error}; values that it may use: {known}"
+            raise ResourceError(f"{self._place}: sentence {name!r}: {fault}") from error
+
+    def named(self, table: str) -> Mapping[str, str]:
+        """The words of a table: what each of its keys is called."""
+        names: Mapping[str, str] = self._texts[table]
+        return names
+
+
+@cache
+def words(name: str) -> Words:
+    """The sentences of a file, read once."""
+    return Words(name)
+
+
+def json_text(document: Any) -> str:
+    """A document as JSON, indented, keys in their order, signs that a terminal obeys escaped; without a line's end."""
+    text = json.dumps(document, default=_plain_value, ensure_ascii=False, indent=2)
+    # Inside a string every sign may be written escaped.
+    signs = {sign for sign in set(text) if not sign.isprintable() and sign != "\n"}
+    if signs:
+        escaped = {sign: json.dumps(sign)[1:-1] for sign in signs}
+        text = text.translate(
+            {ord(sign): spelled if spelled != sign else f"\\u{ord(sign):04x}" for sign, spelled in escaped.items()}
+        )
+    return text
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return str(value)

@@ -20,7 +20,7 @@ from receipts.judging.verdict import Finding, Level, ReceiptVerdict
 from receipts.publish import offenses
 from receipts.publish.offenses import entries, lacks_sentence, weighed_lacks
 from receipts.publish.page import Cell, Mark, Page, Section, marked, sections_of
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.ingest.assembly import Ingested

@@ -12,7 +12,7 @@ import pytest
 import report_store as week
 from receipts.base.environment import bundled_folder
 from receipts.cli import main
-from receipts.publish import words
+from receipts.publish import text as text_module
 
 SENTENCES = {
     "several_axes": "{count} SETTINGS AT ONCE, SPLIT THEM: {moved}",
@@ -31,10 +31,10 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         text, count = re.subn(rf'(?m)^{name} = ".*"$', f'{name} = "{sentence}"', text)
         assert count == 1
     file.write_text(text, encoding="utf-8")
-    monkeypatch.setattr(words, "bundled_folder", lambda _: folder)
+    monkeypatch.setattr(text_module, "bundled_folder", lambda _: folder)
     for at in (1, 2):  # read again now, and again as it ships when the test is over
-        vars(words.words("compare")).pop("_texts", None)
-        vars(words.words("compare")).pop("_place", None)
+        vars(text_module.words("compare")).pop("_texts", None)
+        vars(text_module.words("compare")).pop("_place", None)
         if at == 1:
             yield
             monkeypatch.undo()

@@ -17,7 +17,7 @@ from receipts.publish.pictures.steps import Trace
 from receipts.publish.pictures.steps import steps_picture as drawn_steps
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.pictures.topology import Heat, layout
-from receipts.publish.report import over_sequence
+from receipts.publish.report import frontier
 
 pytestmark = pytest.mark.slow
 
@@ -27,11 +27,11 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def sequence_picture(label: str = "dense", name: str = "p1") -> str | None:
     points = [
-        over_sequence.SequencePoint(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
-        over_sequence.SequencePoint(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
-        over_sequence.SequencePoint("sparse", 4096, 9_000.0, None, False),
+        frontier.SequencePoint(label, 4096, 20_000.0, 0.4, True, 19_000.0, 21_000.0, "validated"),
+        frontier.SequencePoint(label, 8192, 18_000.0, 0.38, True, grade="repeated"),
+        frontier.SequencePoint("sparse", 4096, 9_000.0, None, False),
     ]
-    return over_sequence.picture(points, name=name, title=label)
+    return frontier.sequence_picture(points, name=name, title=label)
 
 
 def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
@@ -177,18 +177,18 @@ def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
 
 def test_what_is_stated_only_is_hollow() -> None:
     lengths = ((1024, True), (2048, False), (4096, True))
-    points = [over_sequence.SequencePoint("a", length, 10.0, None, proven) for length, proven in lengths]
-    svg = over_sequence.picture(points, name="p", title="t")
+    points = [frontier.SequencePoint("a", length, 10.0, None, proven) for length, proven in lengths]
+    svg = frontier.sequence_picture(points, name="p", title="t")
     assert svg is not None
     fills = re.findall(r"<use [^>]*style=\"fill: var\((--[a-z0-9-]+),", svg)
     assert sorted(fills) == ["--mark-1"] * 3 + ["--paper"]  # one is the legend's
 
 
 def test_ceilings_have_a_bar_and_intervals_feet() -> None:
-    bare = [over_sequence.SequencePoint("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
+    bare = [frontier.SequencePoint("a", length, 10.0, None, True) for length in (1024, 2048, 4096)]
 
-    def lines(points: list[over_sequence.SequencePoint]) -> int:
-        return (over_sequence.picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
+    def lines(points: list[frontier.SequencePoint]) -> int:
+        return (frontier.sequence_picture(points, name="p", title="t") or "").count("stroke: var(--mark-1")
 
     plain = lines(bare)
     assert lines([replace(bare[0], grade="peak"), *bare[1:]]) == plain
@@ -197,18 +197,18 @@ def test_ceilings_have_a_bar_and_intervals_feet() -> None:
 
 
 def test_no_more_series_are_drawn_than_can_be_told_apart() -> None:
-    points = [over_sequence.SequencePoint(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
-    drawn, names = over_sequence.shown_points([*points, over_sequence.SequencePoint("s13", 2048, 9.0, None, True)])
+    points = [frontier.SequencePoint(f"s{index}", 1024, 10.0 + index, None, True) for index in range(20)]
+    drawn, names = frontier.shown_points([*points, frontier.SequencePoint("s13", 2048, 9.0, None, True)])
     assert len(names) == len(MARKS)
     assert "s13" in names
     assert {item.series for item in drawn} == set(names)
 
 
 def test_nothing_to_draw_is_no_picture() -> None:
-    point = over_sequence.SequencePoint("a", 1024, 10.0, None, True)
-    assert over_sequence.picture([], name="p", title="t") is None
-    assert over_sequence.picture([point], name="p", title="t") is None
-    assert over_sequence.picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
+    point = frontier.SequencePoint("a", 1024, 10.0, None, True)
+    assert frontier.sequence_picture([], name="p", title="t") is None
+    assert frontier.sequence_picture([point], name="p", title="t") is None
+    assert frontier.sequence_picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
     assert drawn_steps([Trace("A", [1.0], [])], name="p", title="t") is None
 
 
@@ -238,5 +238,5 @@ def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None
 
 def test_equal_numbers_are_no_error() -> None:
     assert drawn_steps([Trace("A", [1.0] * 9, range(9))], name="p", title="t") is not None
-    same = [over_sequence.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
-    assert over_sequence.picture(same, name="p", title="t") is not None
+    same = [frontier.SequencePoint("a", length, 10.0, 0.0, True) for length in (1024, 1024, 2048)]
+    assert frontier.sequence_picture(same, name="p", title="t") is not None

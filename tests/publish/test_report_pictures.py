@@ -15,7 +15,7 @@ import rule_cases as cases
 from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
-from receipts.publish.report import over_lanes, over_sequence
+from receipts.publish.report import frontier
 from receipts.questions.week import series
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
@@ -167,7 +167,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> WeekData:
 
 def test_a_picture_leads_to_every_receipt_that_it_numbers(store: Store) -> None:
     data = fill_each(store, *(repeated(before(number), 1.0 - (9 - number) / 50) for number in range(9, -1, -1)))
-    figure = over_lanes.figure("frontier", [course(data)])
+    figure = frontier.over_lanes("frontier", [course(data)])
     assert figure is not None
     assert figure.table is not None
     links = [part.anchor for row in figure.table.rows for part in row.cells[-1] if isinstance(part, Link)]
@@ -188,13 +188,13 @@ def test_what_one_row_tells_is_no_picture(store: Store) -> None:
     data = fill(store, [launch(before(0), 1.0)])
     (week_lane,) = data.lanes
     reached = data.sections.ceilings[week_lane.name]
-    assert over_sequence.figure("sequence", week_lane, reached) is None
+    assert frontier.over_sequence("sequence", week_lane, reached) is None
 
 
 def test_nothing_is_no_figure(data: WeekData) -> None:
     lane = replace(data.lanes[0], frontier=(), stated=())
-    assert over_sequence.figure("a", lane, data.sections.ceilings[lane.name]) is None
-    assert over_lanes.figure("a", ()) is None
+    assert frontier.over_sequence("a", lane, data.sections.ceilings[lane.name]) is None
+    assert frontier.over_lanes("a", ()) is None
 
 
 def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -> None:
@@ -208,9 +208,9 @@ def test_a_ceiling_is_marked_and_what_no_shape_stands_for_is_not(store: Store) -
 
     longer = (replace(lane.frontier[0], sequence_length=length) for length in (512, 1024))
     more = replace(lane, stated=tuple(longer))
-    with_ceiling = marked(over_sequence.figure("p", more, reached))
+    with_ceiling = marked(frontier.over_sequence("p", more, reached))
     none = replace(reached, reached=reached.reached._replace(frontiers=()))
-    assert with_ceiling > marked(over_sequence.figure("p", more, none))
+    assert with_ceiling > marked(frontier.over_sequence("p", more, none))
 
 
 def page_of(tmp_path: Path, *words: str) -> str:

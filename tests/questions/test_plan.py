@@ -10,7 +10,7 @@ import pytest
 
 import rule_cases
 from receipts.base.errors import InputError
-from receipts.cli.init import skeleton
+from receipts.cli.ingest import skeleton
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case
 from receipts.judging.rulebook import RuleSet

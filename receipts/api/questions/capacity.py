@@ -58,7 +58,7 @@ def preflight(session: Session, plan: Planned = None, *, rank: Candidates = None
     fail.
     """
     from receipts.api.answer import Answer
-    from receipts.publish.preflight import page
+    from receipts.publish.fit import preflight as page
     from receipts.questions.preflight import answered
 
     if (plan is None) == (rank is None):
@@ -77,7 +77,7 @@ def preflight(session: Session, plan: Planned = None, *, rank: Candidates = None
         if rung is not None and rung.plan is not None:
             return rung.plan
         from receipts.base.errors import NothingToWrite
-        from receipts.publish.preflight import STATES
+        from receipts.publish.fit import STATES
 
         raise NothingToWrite(
             "no rung is left: record the frontier" if rung is not None else f"the plan is {STATES[answer.status][1]}"
@@ -106,7 +106,7 @@ def _known(session: Session, *, needed: bool) -> Store | None:
 
 def _ranked(session: Session, document: Document) -> Answer:
     from receipts.api.answer import Answer
-    from receipts.publish.preflight import ranking
+    from receipts.publish.fit import ranking
     from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
     given = candidates(document.raw, document.source)

@@ -142,7 +142,7 @@ def _shown(matching: Sequence[Leaf]) -> Page | Table:
 
     if len(matching) == 1:
         from receipts.ingest.leaves import taken
-        from receipts.publish.leaf import page
+        from receipts.publish.ingested import of_leaf as page
 
         return page(matching[0], taken(matching[0].path.replace("*", "NAME")))
     rows = []

@@ -79,7 +79,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     from receipts.api.lists import frontier_and_courses, frontier_page
     from receipts.api.receipt import Receipt
     from receipts.publish.page import Page, Section
-    from receipts.publish.report import over_lanes
+    from receipts.publish.report.frontier import over_lanes
     from receipts.store import Filters
 
     store = session.store
@@ -87,7 +87,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     ids = {item.id for item in entries}
     rows, courses = frontier_and_courses(store, session.rulebook)
     front = frontier_page([row for row in rows if row["lane"] in {item.lane for item in entries}])
-    drawn = over_lanes.figure("frontier-lanes", [item for item in courses if not lanes or item.lane in lanes])
+    drawn = over_lanes("frontier-lanes", [item for item in courses if not lanes or item.lane in lanes])
     weeks = (Section("weeks", "Over the weeks", figures=(drawn,)),) if drawn is not None else ()
     yield (
         "index.html",

@@ -4,8 +4,8 @@ from receipts.base.plugins import Plugin, Verb
 
 PLUGIN = Plugin(
     verbs={
-        "serve": Verb("verbs", "Serve a team", "Serve the store over HTTP, with pages."),
-        "token": Verb("verbs", "Serve a team", "Create, list and revoke tokens for the server."),
-        "mcp": Verb("verbs", "Serve a team", "Serve the store's questions to an agent, read-only."),
+        "serve": Verb("run", "Serve a team", "Serve the store over HTTP, with pages."),
+        "token": Verb("run", "Serve a team", "Create, list and revoke tokens for the server."),
+        "mcp": Verb("run", "Serve a team", "Serve the store's questions to an agent, read-only."),
     },
 )

@@ -18,7 +18,7 @@ from anyio import to_thread
 from receipts.base.errors import ConflictError, InputError, Problem, UsageError
 from receipts.plugins.serve.operation import Call, Decided, Pinned, Reply
 from receipts.plugins.serve.server import METRICS_MEDIA, AccessDenied
-from receipts.publish.json_text import json_text
+from receipts.publish.text import json_text
 from receipts.publish.verdict import submission_json
 from receipts.receipt import Document
 from receipts.signing.key import Envelope, read_envelope
@@ -197,8 +197,7 @@ def weekly(call: Call) -> Reply:
 
 def claim_report(call: Call) -> Reply:
     """The page of one claim: its verdict, comparison and history, and where it is quoted."""
-    from receipts.publish.report.documents import claim_page
-    from receipts.publish.report.render import files
+    from receipts.publish.report.render import claim_page, files
     from receipts.questions.week.documents import claim
     from receipts.questions.week.interval import moment
 

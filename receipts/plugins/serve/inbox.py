@@ -16,7 +16,7 @@ from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import ROWS, View, moment, run
 from receipts.publish.offenses import lack_name
 from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
-from receipts.publish.report.regressions import section
+from receipts.publish.tables import incidents_section
 from receipts.questions.week.events import regressions
 from receipts.receipt.document import UNFAILED
 from receipts.store import Filters, condition
@@ -168,7 +168,7 @@ def inbox(call: Call) -> View:
     incidents = regressions(call.store.opened, datetime.now(UTC))
     sections = (
         Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
-        *section(incidents),
+        *incidents_section(incidents),
         replace(failed(lately), title="Failed in the last seven days"),
         Section("claims", "Stale and refuted claims", tables=(table,)),
     )

@@ -1,20 +1,26 @@
-"""The page of a run: its verdict with the reasons, steps, memory, configuration, how to repeat it, who quotes it."""
+"""Pages of runs: one, two beside each other, or more than two against the oldest.
+
+That of one has its verdict with the reasons, steps, memory, configuration, how to repeat it, and who quotes it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from receipts import metrics
 from receipts.base.errors import UsageError
 from receipts.metrics.chips import account
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.view import View, in_words, may
-from receipts.publish.page import Figure, Section
+from receipts.plugins.serve.view import View, in_words, may, run, url
+from receipts.publish.comparison import bridge_command
+from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
+from receipts.publish.pictures import forest
 from receipts.publish.pictures.steps import Trace, steps_picture
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
-
 
 TITLE: Final = 120  # letters of a label; the whole is among what is stated
 REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for first
@@ -85,3 +91,92 @@ def changed(call: Call, form: Any) -> str:
     else:
         raise UsageError("name a pin, or choose a decision and give a reason")
     return f"/runs/{receipt}"
+
+
+def comparison(call: Call) -> View:
+    """B against A: one sentence, effects beside δ, what changed, launches in time, what would settle it."""
+    given = call.request.query_params
+    sides = [[word for text in given.getlist(name) for word in _several(text)] for name in ("a", "b")]
+    ticked = given.getlist("run")
+    if not all(sides) and len(ticked) == 2:
+        sides = [[ticked[1]], [ticked[0]]]  # a list has the newest first
+    if not all(sides) and len(ticked) > 2:
+        return _sweep(call, ticked)
+    if not all(sides):
+        return _other_side(call, sides)
+    metric = given.get("metric") or metrics.DEFAULT
+    answer = call.store.compare(sides[0], sides[1], metric=metric)
+    shown = in_words(answer.page())
+    figure, sections = forest.of_comparison(answer.verdict), list(shown.sections)
+    if figure is not None:
+        sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
+    launches = sorted(
+        ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
+        key=lambda part: (part[0], part[1]),
+    )
+    rows = ((side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
+    table = table_of("Launches", "side | started, UTC | launch", rows)
+    sections.append(Section("launches", "Launches in time", tables=(table,)))
+    values: dict[str, Any] = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric}
+    values |= {"metrics": list(metrics.METRICS), "bridge": ""}
+    if bridge_command(answer.verdict, call.server.rulebook.rules):
+        values["bridge"] = url("/bridge", [("a", answer.verdict.a[0]), ("b", answer.verdict.b[0])])
+    if (steps := _overlay(call, answer)) is not None:
+        sections.append(steps)
+    return View(replace(shown, sections=tuple(sections)), "compare", values)
+
+
+def _overlay(call: Call, answer: Any) -> Section | None:
+    """The steps of one launch of each side over each other; None where one of them kept none."""
+    traces: list[Trace] = []
+    for side in (answer.sides.a, answer.sides.b):
+        launch = next((one for item in side if (one := call.server.rulebook.launch(item)).durations), None)
+        if launch is None:
+            return None
+        traces.append(Trace.of(launch, f"{'AB'[len(traces)]}: {launch.parsed.name[:60]}"))
+    caption = ("Step times of the first launch of each side that kept them",)
+    figure = Figure("steps-overlay", caption, lambda name: steps_picture(traces, name=name, title="Steps of A and B"))
+    return Section("steps", "Steps of A and B", figures=(figure,))
+
+
+def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:
+    """A comparison of which one side is named: what differs from that in one setting is a click away."""
+    values = dict(zip("ab", map(", ".join, sides), strict=True))
+    if not any(sides):
+        return View(Page("Compare", ("Name two receipts, or tick them in the list of runs",)), "compare", values)
+    known = values["a"] or values["b"]
+    rows = (
+        (
+            Link((item["label"] or item["receipt"][:12])[:60], url("/compare", [("a", known), ("b", item["receipt"])])),
+            ", ".join(f"{one['path']} {one['from']} → {one['to']}" for one in item["members"]) or item["axis"],
+            marked(item["status"]),
+            f"{len(item['launches']):,}",
+        )
+        for item in call.store.neighbours(known).to_dict()["neighbours"]
+    )
+    empty = "No stored run differs in one setting alone; name the other one above."
+    table = table_of("", "compare with | what changed | verdict | #launches", rows, empty=empty)
+    sections = (Section("near", "One setting away", tables=(table,)),)
+    return View(Page("Compare", ("Choose the other run",), sections=sections), "compare", values)
+
+
+def _several(text: str) -> list[str]:
+    """``3f9c, 81aa`` is two receipts, as on a command line."""
+    words = [text] if text.startswith("label=") else text.split(",")
+    return [word.strip() for word in words if word.strip()]
+
+
+def _sweep(call: Call, ticked: Sequence[str]) -> View:
+    """More than two: each against the oldest of them."""
+    base, *others = reversed(ticked)
+    rows = []
+    for other in others[: call.server.settings.limits.swept]:
+        answer = call.store.compare(base, other)
+        ratio = f"×{answer.ratio:.4g}" if answer.ratio is not None and answer.status != "rejected" else "~"
+        link = run(other, answer.verdict.label_b[:60])
+        changed = ", ".join(answer.verdict.counted) or "no axis"
+        rows.append((link, changed, ratio, answer.verdict.effect, marked(answer.status)))
+    table = table_of("Each against the oldest", "run | changed | #B over A | effect | verdict", rows)
+    steps = ((f"receipts bridge {base[:12]} {others[-1][:12]}", "Split the whole difference"),)
+    page = Page("Compare", (f"{len(rows)} runs against {base[:12]}",), next=steps)
+    return View(replace(page, sections=(Section("sweep", "Sweep", tables=(table,)),)), "compare", {"a": "", "b": ""})

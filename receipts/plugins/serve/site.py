@@ -25,14 +25,14 @@ from starlette.routing import Route
 from receipts.api.lists import frontier_page
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
-from receipts.plugins.serve import answered, comparing, guard, inbox, listing, runs
+from receipts.plugins.serve import answered, guard, inbox, listing, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
 from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import AccessDenied, Server
 from receipts.plugins.serve.view import View, rendered
 from receipts.publish.page import Page, Section
-from receipts.publish.report import over_lanes
+from receipts.publish.report.frontier import over_lanes
 from receipts.store.query.reports import store_state
 
 VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
@@ -49,7 +49,7 @@ def frontier(call: Call) -> View:
     """The frontier of each lane over the weeks, then proven beside reported results of its newest 26 weeks."""
     rows, courses = call.server.leading()
     page = frontier_page(rows)
-    drawn = over_lanes.figure("frontier-lanes", courses)
+    drawn = over_lanes("frontier-lanes", courses)
     if drawn is not None:
         page = replace(page, sections=(Section("weeks", "Over the weeks", figures=(drawn,)), *page.sections))
     return View(page)
@@ -66,7 +66,7 @@ VIEWS: Final[Mapping[str, Handler]] = {
 }
 # These take longer than a page may: they are answered one after another, and once for all who ask the same.
 COSTLY: Final[Mapping[str, Handler]] = {
-    "/compare": comparing.comparison,
+    "/compare": runs.comparison,
     "/bridge": answered.Shown("bridge", "Bridge", ("a", "b"), needed=2),
     "/histories": answered.lines,
     "/claims": answered.claims,

@@ -23,7 +23,7 @@ from receipts.publish.page import (
     table_of,
 )
 from receipts.publish.readings import effect_word, moved, signed
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.plugins.study.bridge import Bridge

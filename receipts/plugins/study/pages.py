@@ -15,7 +15,7 @@ from receipts.axes.inputs import leaf
 from receipts.base.text import UNKNOWN
 from receipts.publish.page import Cell, Code, Page, Section, Table, lines_of, points_of, sections_of, table_of
 from receipts.publish.readings import ends, named, number, signed
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison, MetricResult

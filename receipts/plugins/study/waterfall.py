@@ -13,8 +13,20 @@ from typing import Final
 
 from receipts.base.units import signed, signed_percent
 from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice
-from receipts.publish.pictures.svg import FAINT, LINE, MARKS, PAPER, Canvas, cut
+from receipts.publish.pictures.svg import (
+    BELOW,
+    FAINT,
+    LINE,
+    MARKS,
+    PAPER,
+    WIDTH,
+    Canvas,
+    Panel,
+    Scale,
+    below,
+    cut,
+    nice,
+)
 
 _LEFT: Final = 16.0
 _RIGHT: Final = 76.0  # where the amounts stand

@@ -15,11 +15,24 @@ from receipts import metrics
 from receipts.base.units import signed_percent
 from receipts.publish.page import Figure, Page, Section, Table, sections_of, table_of
 from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, LEFT, RIGHT, Panel, Scale, below, frame, nice
-from receipts.publish.pictures.svg import FAINT, INK, MARKS, SMALL, Canvas
+from receipts.publish.pictures.svg import (
+    BELOW,
+    FAINT,
+    INK,
+    LEFT,
+    MARKS,
+    RIGHT,
+    SMALL,
+    Canvas,
+    Panel,
+    Scale,
+    below,
+    frame,
+    nice,
+)
 from receipts.publish.readings import ends, named, number, signed
-from receipts.publish.report.regressions import incidents
-from receipts.publish.words import words
+from receipts.publish.tables import incidents
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.plugins.track.line import History, LineChange

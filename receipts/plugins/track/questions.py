@@ -160,7 +160,7 @@ def incidents(
       receipts incident list --all --json
     """
     from receipts.api.answer import Answer
-    from receipts.publish.report.regressions import incidents
+    from receipts.publish.tables import incidents
 
     shown = [item for item in session.store.published.incidents() if every or item.closed is None]
     shown.sort(key=lambda item: (item.closed is not None, -item.opened.timestamp()))

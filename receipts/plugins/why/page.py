@@ -14,7 +14,7 @@ from receipts.plugins.why.picture import picture, waterfall
 from receipts.plugins.why.profile import Profile
 from receipts.plugins.why.refusals import RECORD
 from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, sections_of, table_of
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 say = words("why")
 

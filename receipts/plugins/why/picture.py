@@ -9,8 +9,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
-from receipts.publish.pictures.svg import FAINT, LINE, MARKS, Canvas, cut
+from receipts.publish.pictures.svg import (
+    BELOW,
+    FAINT,
+    LINE,
+    MARKS,
+    WIDTH,
+    Canvas,
+    Panel,
+    Scale,
+    below,
+    cut,
+    nice,
+    tick_label,
+)
 
 if TYPE_CHECKING:
     from receipts.plugins.why.difference import Difference

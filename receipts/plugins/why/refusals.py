@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from receipts.plugins.why.difference import TracedLaunch, common_ranks
 from receipts.plugins.why.profile import Profile
-from receipts.publish.words import words
+from receipts.publish.text import words
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from receipts.plugins.why.picture import Waterfall, amount, picture, waterfall
 from receipts.plugins.why.sections import has_traces
 from receipts.publish.page import Figure, Section, table_of
-from receipts.publish.words import words
+from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,22 @@ from receipts.base.text import plain
 from receipts.base.units import signed
 from receipts.publish.page import Figure
 from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, nice, tick_label
-from receipts.publish.pictures.svg import FAINT, INK, LINE, MARKS, SMALL, Canvas, cut
+from receipts.publish.pictures.svg import (
+    BELOW,
+    FAINT,
+    INK,
+    LINE,
+    MARKS,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Panel,
+    Scale,
+    below,
+    cut,
+    nice,
+    tick_label,
+)
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison

@@ -6,8 +6,21 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.publish.pictures import svg
-from receipts.publish.pictures.chart import BELOW, WIDTH, Panel, Scale, below, draw_legend, frame, legend_height, nice
-from receipts.publish.pictures.svg import FAINT, MARKS, SMALL, Canvas
+from receipts.publish.pictures.svg import (
+    BELOW,
+    FAINT,
+    MARKS,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Panel,
+    Scale,
+    below,
+    draw_legend,
+    frame,
+    legend_height,
+    nice,
+)
 
 if TYPE_CHECKING:
     from receipts.metrics import Launch

@@ -21,10 +21,8 @@ from receipts.base.units import counted
 from receipts.judging.rule import Topic
 from receipts.metrics.chip_words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked
-from receipts.publish.report import appendix
-from receipts.publish.report.page import MIN_ROWS, joined, link, links, numbered, place, rule
-from receipts.publish.text import NOTE, amount, change, gib, number, percent, span
-from receipts.publish.words import words
+from receipts.publish.report.page import MIN_ROWS, joined, known_rules, link, links, numbered, place, rule
+from receipts.publish.text import NOTE, amount, change, gib, number, percent, span, words
 from receipts.questions import ceiling
 from receipts.questions.week import data, events, failures
 from receipts.questions.week.failures import spent
@@ -283,7 +281,7 @@ FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "gap": ceiling.gap,
     "gib": gib,
     "headlines": headlines,
-    "known": lambda codes, rules: appendix.known_rules(rules, codes).values(),
+    "known": lambda codes, rules: known_rules(rules, codes).values(),
     "lanes": lambda lanes: joined((at(lane, "frontier"),) for lane in lanes),
     "largest": largest,
     "lone": lone,

@@ -1,15 +1,29 @@
-"""What the pages of reports share: anchors of lanes, links to receipts and rules, tables without idle columns."""
+"""What the pages of reports share: anchors, links, tables without idle columns, and the appendix.
+
+The appendix has every receipt that a page rests on, and every rule that it cites with its *Why*. Each has an anchor, so
+that every number leads to its receipt and every code to what it means.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
 
+from receipts.base.errors import NotFound
 from receipts.base.text import plain
-from receipts.publish.page import Cell, Link, Part, Points, Row, Table, text
+from receipts.base.units import counted
+from receipts.publish.page import Cell, Code, Entry, Link, Part, Points, Row, Section, Table, marked, text
+from receipts.publish.text import NOTE, amount, number
+from receipts.questions.week.data import Described
 from receipts.questions.week.ref import Cut, Ref
+
+if TYPE_CHECKING:
+    from receipts.judging.rule import Rule
+    from receipts.judging.rulebook import RuleSet
 
 MIN_ROWS = 3  # of fewer, what repeats is easier to read in its row
 
@@ -95,3 +109,98 @@ def without_repeated(table: Table) -> tuple[Table, Points]:
     )
     kept = [at for at in range(len(table.columns)) if at not in repeated]
     return _only(table, kept), (("in every row", facts),)
+
+
+MAX_TEXT = 700
+_PREFIX = "rule-"
+_PART = re.compile(r"^\*(Why|Rejected|Accepted)\.\*\s*(.*?)(?=^\*(?:Why|Rejected|Accepted)\.\*|\Z)", re.M | re.S)
+_LEVELS = {"E": "E, rejects or invalidates", "I": "I, leaves the question open", "W": "W, is shown"}
+
+
+def known_rules(rules: RuleSet, codes: Iterable[str]) -> dict[str, Rule]:
+    """Rules of these codes, in the order of their codes; a code that the set does not hold is left out."""
+    held = {}
+    for code in sorted(set(codes)):
+        try:
+            held[code] = rules.get(code)
+        except NotFound:
+            continue
+    return held
+
+
+def cited(sections: Iterable[Section]) -> Iterator[str]:
+    """Codes that the cells of some sections lead to."""
+    for item in sections:
+        cells = (cell for table in item.tables for row in table.rows for cell in row.cells)
+        points = (cell for _, several in item.points for cell in several)
+        titles = (entry.title for entry in item.entries)
+        for part in chain.from_iterable((*cells, *points, *titles)):
+            if isinstance(part, Link) and part.anchor.startswith(_PREFIX):
+                yield part.anchor.removeprefix(_PREFIX)
+        yield from cited(item.sections)
+
+
+def rules_section(rules: RuleSet, sections: Iterable[Section]) -> list[Section]:
+    """The rules that some sections cite; one that the set does not hold says so. None where they cite none."""
+    codes = sorted(set(cited(sections)))
+    held = known_rules(rules, codes)
+    entries = tuple(_rule_entry(code, held.get(code)) for code in codes)
+    intro = "What the codes of this page mean. A rule's whole page: receipts rules CODE."
+    fold = counted(len(entries), "rule")
+    return [Section("rules", "Rules", sentences=(intro,), entries=entries, fold=fold)] if entries else []
+
+
+def _rule_entry(code: str, item: Rule | None) -> Entry:
+    if item is None:
+        missing = (("rule", ("The rule set in force holds no such rule.",)),)
+        return Entry(f"{_PREFIX}{code}", (plain(code),), missing)
+    facts = tuple(
+        (name.lower(), _spelt(plain(" ".join(text.split()), MAX_TEXT))) for name, text in _PART.findall(item.page)
+    )
+    title = f"{item.code} {item.name.replace('_', ' ')}"
+    return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(_LEVELS.get(item.level.value, item.level.value),))
+
+
+def _spelt(text: str) -> Cell:
+    """A page's text; what is between backticks is to be read sign by sign."""
+    pieces = text.split("`")
+    closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
+    parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
+    return tuple(part for part in parts if part)
+
+
+def receipts_section(receipts: Sequence[Described]) -> Section:
+    """The appendix in words."""
+    intro = (
+        "Every receipt that a number of this page is from. Print one with: receipts show ID; its bytes with --raw."
+        if receipts
+        else "This page is from no receipt."
+    )
+    fold = counted(len(receipts), "receipt") if receipts else ""
+    return Section("receipts", "Receipts", (intro,), entries=tuple(map(_receipt_entry, receipts)), fold=fold)
+
+
+def _receipt_entry(item: Described) -> Entry:
+    judged = item.status if item.outcome == "ok" else f"{item.status}, {item.outcome}"
+    shown = (
+        f"{number(item.rate)} tokens/s/chip" if item.rate is not None else "",
+        f"{item.step_seconds:,.4g} s a step" if item.step_seconds is not None else "",
+        f"peak {amount(item.peak_bytes)}" if item.peak_bytes is not None else "",
+        item.topology,
+    )
+    line: Cell = (marked(item.status, judged), f" · {' · '.join(filter(None, shown))}")
+    facts: list[tuple[str, Cell]] = [
+        ("id", (Code(item.receipt.id),)),
+        ("launch", (Code(item.launch),)),
+        ("run", (f"{item.lane} · {item.kind} · {item.outcome} · {item.provenance}",)),
+        ("judged", (f"{item.status} · path {item.path}{' · ' if item.errors else ''}{', '.join(item.errors)}",)),
+        ("ran", (f"{item.started}{f' to {item.finished}' if item.finished else ''}",)),
+    ]
+    if item.superseded_by is not None:
+        facts.append(("superseded", (f"by {item.superseded_by[:12]}" if item.superseded_by else "retracted",)))
+    if item.lineage:
+        facts.append(("lineage", (plain(item.lineage, NOTE),)))
+    if item.context:
+        facts.append(("context", (item.context,)))
+    facts += [(plain(key.replace("_", " ")), (plain(text, NOTE),)) for key, text in item.notes]
+    return Entry(item.receipt.anchor, (plain(item.receipt.name),), tuple(facts), line)

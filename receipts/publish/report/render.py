@@ -1,4 +1,4 @@
-"""The weekly report as a page (``reports/weekly/page.j2``), and the files of a report, from its values by templates.
+"""Reports as pages and files: the weekly one, and those of one comparison and one claim, from values by templates.
 
 The files are ``report.md``, ``index.html`` and ``report.json``. Templates of HTML are looked for in the user's folders
 first (``reports`` in ``receipts.toml``), then among those that ship. A template gets ``page`` (the report in words) and
@@ -10,33 +10,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import ReceiptsError
 from receipts.base.plugins import services
 from receipts.base.text import plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
+from receipts.publish import comparison
+from receipts.publish.claim import headline
 from receipts.publish.html import environment
 from receipts.publish.markdown import markdown
-from receipts.publish.page import Figure, Page, Section
+from receipts.publish.page import Code, Figure, Page, Section
 from receipts.publish.pictures import forest
-from receipts.publish.report import appendix, over_lanes, over_sequence, regressions
-from receipts.publish.report.page import place
+from receipts.publish.report.frontier import over_lanes, over_sequence
+from receipts.publish.report.page import links, place, receipts_section, rules_section
 from receipts.publish.report.template import fault
 from receipts.publish.report.template import page as written
+from receipts.publish.tables import incidents_section
 from receipts.publish.terminal import Terminal
+from receipts.publish.text import NOTE
 from receipts.questions.week.collect import WeekData
+from receipts.questions.week.documents import ClaimData, PairData
+
+if TYPE_CHECKING:
+    from receipts.judging.rulebook import RuleSet
 
 
 def page(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> Page:
     """The whole report; ``rules`` are those that it was judged by."""
-    watched = regressions.section(data.sections.regressions)
+    watched = incidents_section(data.sections.regressions)
     shown = written("weekly/page.j2", _values(data, rules), folders, figures=_figures(data), sections=watched)
     added = (module.section(data) for module in services("weekly"))
     sections = [*shown.sections, *(item for item in added if item is not None)]
-    sections += appendix.rules_section(rules, sections)
-    sections += [appendix.receipts_section(data.receipts)] if data.receipts else []
+    sections += rules_section(rules, sections)
+    sections += [receipts_section(data.receipts)] if data.receipts else []
     return replace(shown, sections=tuple(sections))
 
 
@@ -56,11 +64,11 @@ def _values(data: WeekData, rules: RuleSet) -> dict[str, Any]:
 
 def _figures(data: WeekData) -> dict[str, tuple[Figure, ...]]:
     """The pictures of each section, by its anchor: the frontier of all lanes first, then each lane's own."""
-    summary = over_lanes.figure("frontier-lanes", [course for course in data.courses.values() if course is not None])
+    summary = over_lanes("frontier-lanes", [course for course in data.courses.values() if course is not None])
     drawn = {"summary": summary}
     for lane in data.lanes:
         reached = data.sections.ceilings[lane.name]
-        drawn[place(lane.name, "frontier")] = over_sequence.figure(place(lane.name, "sequence"), lane, reached)
+        drawn[place(lane.name, "frontier")] = over_sequence(place(lane.name, "sequence"), lane, reached)
         judged = (*lane.accepted, *lane.inconclusive)
         effects = forest.figure(place(lane.name, "effects"), lane.name, judged)
         drawn[place(lane.name, "accepted" if lane.accepted else "inconclusive")] = effects
@@ -131,3 +139,47 @@ def _jsonable(item: Any) -> Any:
     if isinstance(item, tuple | frozenset | set):
         return sorted(item) if isinstance(item, frozenset | set) else list(item)
     raise TypeError(f"no JSON of {type(item).__name__}")
+
+
+def pair_page(data: PairData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Page:
+    """The whole page."""
+    verdict = data.comparison
+    shown = comparison.page(verdict, rule_set, memory=data.memory)
+    given, values = _pair_body(data, rule_set)
+    sections = written("compare/body.j2", {**values, "own": True}, folders, sections=given).sections
+    sections = (*sections, *rules_section(rule_set, sections), receipts_section(data.receipts))
+    return replace(
+        shown,
+        title=f"Comparison of {plain(verdict.label_b, 60)} against {plain(verdict.label_a, 60)}",
+        facts=(
+            ("A", links(data.a.receipts, 1)),
+            ("B", links(data.b.receipts, 1)),
+            ("lane", (", ".join(plain(name) for name in verdict.lanes),)),
+        ),
+        sections=sections,
+        foot=(("verdict", (verdict.last_line(),)), ("rules", (Code(data.rules[:12]), f" judge {data.judge}"))),
+    )
+
+
+def _pair_body(data: PairData, rule_set: RuleSet) -> tuple[list[Section], dict[str, Any]]:
+    """The sections of a comparison that code makes, and what the template of the others takes."""
+    shown = comparison.page(data.comparison, rule_set, memory=data.memory).sections
+    figure = forest.of_comparison(data.comparison)
+    figures = (figure,) if figure is not None else ()
+    given = [replace(item, figures=figures) if item.id == "effect" else item for item in shown]
+    return given, {"shown": given, "pair": data}
+
+
+def claim_page(data: ClaimData, rule_set: RuleSet, folders: Sequence[Path] = ()) -> Page:
+    """The whole page."""
+    given, values = _pair_body(data.comparison, rule_set) if data.comparison is not None else ([], {"pair": None})
+    # Its own findings are above those of the comparison.
+    given = [replace(one, title="What rules found of the comparison") if one.id == "findings" else one for one in given]
+    values |= {"data": data, "own": False, "headline": headline(data.verdict, plain(data.verdict.text, 2 * NOTE))}
+    shown = written("claim/page.j2", values, folders, sections=given)
+    sections = (
+        *shown.sections,
+        *rules_section(rule_set, shown.sections),
+        receipts_section(data.receipts),
+    )
+    return replace(shown, sections=sections)

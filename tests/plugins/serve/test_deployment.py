@@ -12,7 +12,7 @@ import pytest
 
 from command_line import Shell
 from receipts.cli.group import group
-from receipts.plugins.serve.verbs import serve_command as serve
+from receipts.plugins.serve.run import serve_command as serve
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "examples" / "serve"

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from receipts.base.errors import MAX_WRONG
 from receipts.plugins.serve.tools import MAX_ANSWER, brief
-from receipts.publish.json_text import json_text
+from receipts.publish.text import json_text
 
 JSON = {"Content-Type": "application/json"}
 

@@ -17,9 +17,8 @@ from starlette.testclient import TestClient
 import report_store
 from command_line import Shell
 from receipts.base.errors import UsageError
-from receipts.plugins.serve.mcp import guarded, mcp_server, serve
 from receipts.plugins.serve.server import Server
-from receipts.plugins.serve.tools import MAX_ANSWER, brief
+from receipts.plugins.serve.tools import MAX_ANSWER, brief, guarded, mcp_server, serve
 
 EVERY = report_store.everything()
 A, B, LEFT = EVERY[0].id, EVERY[4].id, EVERY[-2].id

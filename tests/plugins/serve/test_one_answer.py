@@ -118,7 +118,7 @@ def test_a_file_is_checked_alike_by_command_and_python(shell: Shell) -> None:
 
 
 def test_claims_of_a_file_are_judged_alike(shell: Shell, server: Server, client: TestClient) -> None:
-    from receipts.publish.json_text import json_text
+    from receipts.publish.text import json_text
 
     for metric in METRICS:
         text = CLAIMS.format(metric=metric, a=EVERY[0].id, b=EVERY[4].id)

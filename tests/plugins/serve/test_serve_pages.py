@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import report_store
-from receipts.plugins.serve import comparing, site
+from receipts.plugins.serve import runs, site
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
 from receipts.publish.pictures import steps
@@ -290,7 +290,7 @@ def test_twelve_who_open_one_comparison_are_all_answered_by_one(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = []
-    compared = comparing.comparison
+    compared = runs.comparison
 
     def counted(call: Any) -> Any:
         made.append(1)
