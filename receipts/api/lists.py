@@ -23,7 +23,7 @@ from receipts.store import Condition, Entry, Filters, ListPlan, condition
 if TYPE_CHECKING:
     from receipts.api.session import Session
     from receipts.judging.claim import Claim
-    from receipts.judging.rulebook import Rulebook
+    from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import ClaimVerdict
     from receipts.publish.page import Page, Table
     from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
@@ -104,9 +104,10 @@ def _results(
 def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
     """Candidates for a stated result: the fastest of each shape among the newest launches."""
     from receipts.questions.week.frontier import MAX_STATED, rate, shapes
+    from receipts.store.query.reports import facets
 
     rows: list[Entry] = []
-    for lane in lanes or ("*",):
+    for lane in lanes or [name for name, _ in facets(reader.store.database).of({})["lane"]]:
         conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
         for newest in reader.store.find(Filters(conditions, limit=1)):
             since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
@@ -131,8 +132,9 @@ def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
     }
 
 
-def frontier_page(rows: Sequence[dict[str, Any]]) -> Page:
-    """A section for each lane: proven results, then what is not yet, then stated ones."""
+def frontier_page(rows: Sequence[dict[str, Any]], rules: RuleSet) -> Page:
+    """A section for each lane: proven results, then what is not yet, then stated ones and what they wait for."""
+    from receipts.publish.offenses import waits_for
     from receipts.publish.page import Page, Section
 
     sections = []
@@ -141,8 +143,9 @@ def frontier_page(rows: Sequence[dict[str, Any]]) -> Page:
         for name, title in TITLES.items():
             if some := [row for row in items if row["standing"] == name]:
                 parts.append(Section(f"{lane}-{name}", title, tables=(_table(title, some),)))
-        codes = sorted({code for row in items if row["standing"] == "reported" for code in row["open_questions"]})
-        waits = (f"What is reported waits for {', '.join(codes)}.",) if codes else ()
+        codes = Counter(code for row in items if row["standing"] == "reported" for code in row["open_questions"])
+        ordered = sorted(codes, key=lambda code: (-codes[code], code))
+        waits = (f"What is reported waits for {waits_for(ordered, rules)}.",) if ordered else ()
         sections.append(Section(f"lane-{lane}", lane, waits, sections=tuple(parts)))
     counts = Counter(row["standing"] for row in rows)
     named = [f"{counts[name]} {words}" for name, words in HEADLINE.items() if counts[name] or name == "proven"]

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from receipts.axes.inputs import leaf
+from receipts.base.units import counted
 from receipts.judging.findings import Grouped, grouped, on_sides
+from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.publish.page import Cell, Entry, Link, Section, Table, marked, table_of
 from receipts.publish.text import words
@@ -92,12 +94,23 @@ _WITNESSED: Final = "path.witnessed."
 def lack_name(item: Finding) -> str:
     """What a finding lacks: a fact, or what would settle the offense."""
     say = words("leaves")
-    settles = None if item.unjudged else say.named("offense").get(item.name)
-    if settles is not None:
-        return settles
-    if item.unjudged or item.at in say.named("leaf") or item.at.startswith(_WITNESSED):
+    known = item.unjudged or item.at in say.named("leaf") or item.at.startswith(_WITNESSED)
+    if item.unjudged or (known and item.name not in say.named("offense")):
         return leaf_in_words(item.at)
-    return say("settles", offense=item.name.replace("_", " "))
+    return _settling(item.name)
+
+
+def _settling(offense: str) -> str:
+    say = words("leaves")
+    return say.named("offense").get(offense) or say("settles", offense=offense.replace("_", " "))
+
+
+def waits_for(codes: Sequence[str], rules: RuleSet) -> str:
+    """What rules wait for whose findings are not at hand: the first by name, the others by their number."""
+    known = words("leaves").named("rule")
+    names = [f"{known.get(name) or _settling(name)} ({code})" for code in codes if (name := rules.get(code).name)]
+    more = f" and {counted(len(names) - MAX_NAMED, 'more fact')}" if len(names) > MAX_NAMED else ""
+    return f"{', '.join(names[:MAX_NAMED])}{more}"
 
 
 def leaf_in_words(at: str) -> str:

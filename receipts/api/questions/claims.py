@@ -229,7 +229,7 @@ def frontier(
     from receipts.api.lists import frontier, frontier_page
 
     rows = frontier(session.store, session.rulebook, lanes)
-    return Answer(rows, lambda: frontier_page(rows), rows=rows)
+    return Answer(rows, lambda: frontier_page(rows, session.rulebook.rules), rows=rows)
 
 
 Places = Annotated[

@@ -86,7 +86,8 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     entries = [item for item in store.find(Filters()) if not lanes or item.lane in lanes]
     ids = {item.id for item in entries}
     rows, courses = frontier_and_courses(store, session.rulebook)
-    front = frontier_page([row for row in rows if row["lane"] in {item.lane for item in entries}])
+    shown = {item.lane for item in entries}
+    front = frontier_page([row for row in rows if row["lane"] in shown], session.rulebook.rules)
     drawn = over_lanes("frontier-lanes", [item for item in courses if not lanes or item.lane in lanes])
     weeks = (Section("weeks", "Over the weeks", figures=(drawn,)),) if drawn is not None else ()
     yield (

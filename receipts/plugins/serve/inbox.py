@@ -8,15 +8,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from receipts.api.lists import frontier_page
 from receipts.api.questions.receipts import list_receipts
 from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import counted
 from receipts.plugins.serve.guard import status_of
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.view import ROWS, View, moment, run
-from receipts.publish.offenses import lack_name
-from receipts.publish.page import Code, Entry, Mark, Page, Section, table_of
+from receipts.plugins.serve.view import ROWS, View, moment, run, url
+from receipts.publish.offenses import lack_name, waits_for
+from receipts.publish.page import Cell, Code, Entry, Link, Mark, Page, Section, marked, table_of
+from receipts.publish.report.frontier import STANDINGS, lane_figure
 from receipts.publish.tables import incidents_section
+from receipts.publish.text import number
 from receipts.questions.week.events import regressions
 from receipts.receipt.document import UNFAILED
 from receipts.store import Filters, condition
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.plugins.serve.server import Server
     from receipts.questions.week.reader import Item
+    from receipts.questions.week.series import LaneCourse
     from receipts.store import Entry as Stored
     from receipts.store import Store as Opened
 
@@ -141,6 +145,71 @@ def _fits(counts: list[int] | None) -> Mark | str:
     if worked and failed:
         return Mark("open", f"{worked:,} fit, {failed:,} did not")
     return Mark("yes", f"{worked:,} fit") if worked else Mark("no", f"{failed:,} did not fit")
+
+
+MAX_CARDS = 6  # lanes that have a picture
+MAX_NEW = 6  # runs, and half as many questions and failures, of the first page
+
+
+def frontier(call: Call) -> View:
+    """Where the store stands: the best of each lane with its launches, what ran and failed last, and what is open."""
+    server = call.server
+    rows, courses = server.leading()
+    page = frontier_page(rows, server.rulebook.rules)
+    courses = sorted((item for item in courses if item.marks), key=lambda item: (-len(item.marks), item.lane))
+    proven, waiting = ([one.lane for one in courses if (one.leader.standing == "proven") is of] for of in (True, False))
+    if proven:
+        answer = f"Proven on {_named(proven)}" + (f"; not yet on {_named(waiting)}" if waiting else "")
+    else:
+        answer = f"Nothing is proven yet: {_named(waiting)} have results that are only reported"
+    lanes = server.counts()["lane"]
+    held = counted(sum(count for _, count in lanes), "receipt"), counted(len(lanes), "lane")
+    about: Cell = (f"{held[0]} on {held[1]} · ", Link("weekly reports", "/reports"), " · ", Link("all runs", "/runs"))
+    folded = tuple(
+        replace(item, fold=counted(sum(row["lane"] == item.title for row in rows), "shape")) for item in page.sections
+    )
+    opened = call.store.opened
+    since = datetime.now(UTC) - timedelta(days=7)
+    failing = [condition(f"started>={since:%Y-%m-%d}"), *(condition(f"outcome!={name}") for name in UNFAILED)]
+    values = {
+        "cards": [_card(at, item, server) for at, item in enumerate(courses[:MAX_CARDS])],
+        "newest": [
+            (run(item.id, item.name), marked(item.status), item.lane, moment(item))
+            for item in opened.find(Filters(limit=MAX_NEW))
+        ],
+        "questions": [(item.words, len(item.waiting)) for item in open_questions(server)[: MAX_NEW // 2]],
+        "failed": [
+            (run(item.id, item.name), item.outcome, moment(item))
+            for item in opened.find(Filters(tuple(failing), limit=MAX_NEW // 2))
+        ],
+    }
+    headline = (answer,) if courses else page.headline
+    return View(replace(page, headline=headline, facts=(("", about),), sections=folded), "frontier", values)
+
+
+def _named(lanes: Sequence[str]) -> str:
+    """Lanes in a sentence: two by name, the others by their number."""
+    if len(lanes) > 3:
+        return f"{', '.join(lanes[:2])} and {len(lanes) - 2} more"
+    return " and ".join(filter(None, (", ".join(lanes[:-1]), lanes[-1])))
+
+
+def _card(at: int, item: LaneCourse, server: Server) -> dict[str, Any]:
+    """A lane: its leading shape and rate, how well that is shown, who took it, and the picture at two widths."""
+    best, sure = item.leader, item.leader.standing == "proven"
+    shown = f"95 % {number(best.low)} to {number(best.high)}, " if best.low is not None else ""
+    note = waits_for(best.open_questions, server.rulebook.rules)
+    launches = counted(best.launches, "launch", "launches") if best.launches else ""
+    return {
+        "lane": Link(item.lane, url("/runs", [("lane", item.lane)])),
+        "shape": item.shape,
+        "rate": number(best.tokens_per_second_per_chip),
+        "mark": Mark("yes" if sure else "open", "proven" if sure else STANDINGS[best.standing]),
+        "note": f"waits for {note}" if note else f"{shown}{launches}",
+        "by": run(best.receipt.id, best.receipt.name),
+        "at": f"{item.taken[-1].ran:%d %B %Y}".lstrip("0") if item.taken else "",
+        "figures": [lane_figure(item, f"lane-{at}-{size:.0f}", size) for size in (368.0, 760.0)],
+    }
 
 
 MAX_LACKS = 25  # open questions that are listed

@@ -7,7 +7,6 @@ import secrets
 import time
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from html import escape
@@ -22,7 +21,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from receipts.api.lists import frontier_page
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import answered, guard, inbox, listing, runs
@@ -31,8 +29,7 @@ from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import AccessDenied, Server
 from receipts.plugins.serve.view import View, rendered
-from receipts.publish.page import Page, Section
-from receipts.publish.report.frontier import over_lanes
+from receipts.publish.page import Page
 from receipts.store.query.reports import store_state
 
 VISIT: Final = "receipts-visit"  # what a form's proof is bound to before there is a token
@@ -45,18 +42,8 @@ Handler = Callable[[Call], View]
 LIVE: Final = ("/", "/runs", "/failures", "/inbox")
 
 
-def frontier(call: Call) -> View:
-    """The frontier of each lane over the weeks, then proven beside reported results of its newest 26 weeks."""
-    rows, courses = call.server.leading()
-    page = frontier_page(rows)
-    drawn = over_lanes("frontier-lanes", courses)
-    if drawn is not None:
-        page = replace(page, sections=(Section("weeks", "Over the weeks", figures=(drawn,)), *page.sections))
-    return View(page)
-
-
 VIEWS: Final[Mapping[str, Handler]] = {
-    "/": frontier,
+    "/": inbox.frontier,
     "/runs": listing.runs,
     "/runs/{id}": runs.one_run,
     "/failures": inbox.failures,

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 HEIGHT: Final = 180.0
 MAX_POINTS: Final = 400  # of more steps the slowest of each stretch is drawn
 _LEFT: Final = 60.0
-_TOP: Final = 30.0
+_TOP: Final = 44.0
+_NOTE: Final = 30.0  # above the plot and its title: what is beyond its edge
 _ROOM: Final = 0.5  # of the spread of what is steady, above and below it
 
 
@@ -96,7 +97,7 @@ def _paint(canvas: Canvas, traces: Sequence[Trace]) -> None:
     if beyond:
         steps = "1 slower step" if len(beyond) == 1 else f"{len(beyond)} slower steps"
         text = f"{steps} at the edge, up to {max(beyond):,.4g} ms"
-        canvas.label(plot.right, plot.top - 14.0, text, ha="right", size=SMALL, colour=FAINT)
+        canvas.label(plot.right, plot.top - _NOTE, text, ha="right", size=SMALL, colour=FAINT)
     places = [at for at in nice(0.0, last, 6) if at <= last and at == int(at)]
     below(canvas, plot, [(at, f"{at:,.0f}") for at in places], "step")
 

@@ -44,7 +44,7 @@ from receipts.questions.week.series import LaneCourse, LaunchMark
 
 if TYPE_CHECKING:
     from receipts.questions.ceiling import Ceilings
-    from receipts.questions.week.data import BestResult, LaneWeek
+    from receipts.questions.week.data import LaneWeek
 
 MAX_LANES: Final = 6
 MAX_WEEKS: Final = 12  # of those in which launches ran, the newest
@@ -60,7 +60,7 @@ _MARKS: Final = {
     "open": SeriesStyle(_OPEN.light, _OPEN.dark, "circle", ()),
     "invalid": SeriesStyle(_INVALID.light, _INVALID.dark, "cross", ()),
 }
-_STANDINGS: Final = {
+STANDINGS: Final = {
     "unsettled": "launches that do not agree yet",
     "peak": "one launch",
     "reported": "reported, not proven",
@@ -109,7 +109,7 @@ def lanes_picture(lanes: Sequence[LaneCourse], *, name: str, title: str) -> str:
 
 def _leads(item: BestResult) -> str:
     """What leads, in words: who, and by how many launches, or why it is not proven."""
-    how = counted(item.launches or 0, "launch", "launches") if item.standing == "proven" else _STANDINGS[item.standing]
+    how = counted(item.launches or 0, "launch", "launches") if item.standing == "proven" else STANDINGS[item.standing]
     return f"{plain(item.receipt.name, 60)}, {how}"
 
 
@@ -131,7 +131,7 @@ def _places(item: LaneCourse, weeks: Sequence[Week]) -> list[float | None]:
 
 
 def _paint_lanes(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float, canvas: Canvas) -> None:
-    x, panel = Scale(0.0, float(len(weeks))), None
+    panel = None
     for index, item in enumerate(lanes):
         top = index * row + _HEAD
         # The lane, what is drawn of it, and who leads it.
@@ -145,21 +145,46 @@ def _paint_lanes(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float,
         room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
         if room > 40.0:
             canvas.label(left, y, cut(plain(item.shape), room, SMALL), size=SMALL, colour=FAINT)
-        values = [one.rate for one in item.marks] + [one.rate for one in item.taken]
-        values += [end for one in item.taken for end in (one.low, one.high) if end is not None]
-        values += [item.leader.tokens_per_second_per_chip or max(values)]
-        low, high = min(values), max(values)
-        edge = (high - low) * 0.12 or high * 0.05
-        panel = Panel(6.0, top, _WIDTH - 6.0 - _RIGHT, row - _HEAD - 8.0, x, Scale(low - edge, high + edge))
-        starts = [(panel.at(at, 0.0)[0], panel.top, panel.bottom) for at in range(len(weeks) + 1)]
-        canvas.uprights(starts, colour=LINE, width=0.6)
-        places = _places(item, weeks)
-        _frontier(canvas, panel, item, places)
-        launches = [(at, one) for at, one in zip(places, item.marks, strict=True) if at is not None]
-        for status, mark in _MARKS.items():
-            shown = [panel.at(at, one.rate) for at, one in launches if one.status == status]
-            canvas.marks(shown, mark, hollow=status == "open", size=4.5 if status == "invalid" else 5.0)
+        panel = _panel(item, weeks, top, _WIDTH, row - _HEAD - 8.0, canvas)
     assert panel is not None  # there is a lane
+    _name_weeks(canvas, panel, weeks)
+
+
+def lane_figure(item: LaneCourse, anchor: str, width: float) -> Figure:
+    """The panel of one lane by itself, for a page that says above it what it shows."""
+    weeks, height = _weeks([item]), 100.0
+    alt = f"{item.shape}: {number(item.leader.tokens_per_second_per_chip)} tokens/s/chip, {_leads(item.leader)}"
+
+    def paint(canvas: Canvas) -> None:
+        _name_weeks(canvas, _panel(item, weeks, 10.0, width, height, canvas), weeks)
+
+    sizes = {"width": width, "height": height + 50.0}
+    return Figure(
+        anchor, (), lambda name: svg.inline_svg(paint, name=name, title=f"Launches of {item.lane}", alt=alt, **sizes)
+    )
+
+
+def _panel(item: LaneCourse, weeks: Sequence[Week], top: float, width: float, height: float, canvas: Canvas) -> Panel:
+    """The launches of a lane and its frontier."""
+    values = [one.rate for one in item.marks] + [one.rate for one in item.taken]
+    values += [end for one in item.taken for end in (one.low, one.high) if end is not None]
+    values += [item.leader.tokens_per_second_per_chip or max(values)]
+    low, high = min(values), max(values)
+    edge = (high - low) * 0.12 or high * 0.05
+    x = Scale(0.0, float(len(weeks)))
+    panel = Panel(6.0, top, width - 6.0 - _RIGHT, height, x, Scale(low - edge, high + edge))
+    starts = [(panel.at(at, 0.0)[0], panel.top, panel.bottom) for at in range(len(weeks) + 1)]
+    canvas.uprights(starts, colour=LINE, width=0.6)
+    places = _places(item, weeks)
+    _frontier(canvas, panel, item, places)
+    launches = [(at, one) for at, one in zip(places, item.marks, strict=True) if at is not None]
+    for status, mark in _MARKS.items():
+        shown = [panel.at(at, one.rate) for at, one in launches if one.status == status]
+        canvas.marks(shown, mark, hollow=status == "open", size=4.5 if status == "invalid" else 5.0)
+    return panel
+
+
+def _name_weeks(canvas: Canvas, panel: Panel, weeks: Sequence[Week]) -> None:
     below(canvas, panel, [(at + 0.5, str(week)[5:]) for at, week in enumerate(weeks)], f"week of {weeks[-1].year}")
 
 

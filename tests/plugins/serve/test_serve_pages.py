@@ -344,14 +344,15 @@ def test_the_inbox_counts_who_waits_for_each_question(client: TestClient) -> Non
 
 def test_what_was_reported_is_shown_however_long_ago_it_ran(client: TestClient) -> None:
     text = Read(client.get("/").text).text
-    assert "1 reported and not proven" in text
+    assert "Reported, not proven" in text
     assert "from a notebook" in text
 
 
 def test_the_first_page_draws_the_frontier_of_each_lane_and_who_leads_it(client: TestClient) -> None:
     page = client.get("/").text
-    assert page.index('id="frontier-lanes"') < page.index('id="lane-cpu-torch"')
+    assert page.index('id="lane-0-368-title"') < page.index("Newest runs") < page.index('id="lane-cpu-torch"')
     assert "tokens/s/chip, small decoder, 4 threads, 3 launches" in page
+    assert "Proven on cpu-torch" in Read(page).text
 
 
 def test_a_rejected_comparison_leads_to_its_bridge(client: TestClient) -> None:
