@@ -37,6 +37,8 @@ def read_bounded(stream: IO[bytes], most: int) -> bytes:
     raw = stream.read(most + 1)
     if len(raw) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    if missing := getattr(stream, "length", None):  # of an HTTP answer, which raises nothing where it is cut off
+        raise OSError(errno.ECONNRESET, f"it was cut off {missing} bytes before its end")
     return raw
 
 

@@ -25,7 +25,7 @@ from urllib.request import Request, urlopen
 
 from receipts import __version__
 from receipts.base import files
-from receipts.base.errors import ConflictError, InputError, Problem, Unreachable, UsageError
+from receipts.base.errors import ConflictError, InputError, Problem, ReceiptsError, Unreachable, UsageError
 from receipts.base.units import counted
 from receipts.signing.key import SIGNATURE_BYTES, PrivateKey, PublicKey
 from receipts.store import seals
@@ -115,6 +115,10 @@ def _checkpoint(match: re.Match[str]) -> Checkpoint:
 
 WEB_PATIENCE: Final = 30.0  # seconds for one answer of a server
 GIT_PATIENCE: Final = 120.0  # seconds for one command of git
+# What git says where nobody answered, or the server has a fault of its own.
+_UNREACHED: Final = re.compile(
+    r"(?i)could not resolve|connection (?:refused|reset)|failed to connect|timed out|returned error: (?:5\d\d|429)"
+)
 _GIT: Final = "git+"
 _WEB: Final = ("http://", "https://")
 
@@ -222,9 +226,11 @@ class WebPlace:
             why = getattr(error, "reason", None) or error
             raise Unreachable(f"{self._name}: no answer ({why}); try again, or publish elsewhere") from None
 
-    def _refused(self, what: str, error: HTTPError) -> UsageError:
-        why = f"{error.code} {error.reason}"
-        return UsageError(f"{self._name}: it cannot be {what}: {why}; check the URL and its rights")
+    def _refused(self, what: str, error: HTTPError) -> ReceiptsError:
+        why = f"{self._name}: it cannot be {what}: {error.code} {error.reason}"
+        if error.code >= 500 or error.code == 429:
+            return Unreachable(f"{why}; try again later")
+        return UsageError(f"{why}; check the URL and its rights")
 
 
 def without_secrets(url: str) -> str:
@@ -249,7 +255,9 @@ def _git(folder: str | Path, *words: str) -> None:
     if answer.returncode:
         lines = [line for line in answer.stderr.decode(errors="replace").splitlines() if line.strip()]
         why = next((line for line in lines if line.startswith(("fatal:", "error:"))), *lines[:1] or ["it failed"])
-        raise UsageError(f"git {words[0]}: {why.strip()}")
+        if _UNREACHED.search(" ".join(lines)):
+            raise Unreachable(f"git {words[0]}: {why.strip()}; try again later")
+        raise UsageError(f"git {words[0]}: {why.strip()}; check the URL and your rights")
 
 
 class Continued(NamedTuple):

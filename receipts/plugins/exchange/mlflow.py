@@ -21,6 +21,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from http.client import HTTPException
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -31,6 +32,7 @@ import yaml
 
 from receipts.axes.lane import Lane
 from receipts.base.errors import Problem, Unreachable, UsageError
+from receipts.base.files import read_bounded
 from receipts.ingest import tracker
 from receipts.ingest.assembly import assemble, pretty
 from receipts.ingest.draft import Options
@@ -192,12 +194,16 @@ def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
     place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     try:
         with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=_PATIENCE) as answer:
-            document = json.loads(answer.read(_ANSWER))
+            document = json.loads(read_bounded(answer, _ANSWER))
     except urllib.error.HTTPError as error:
-        raise UsageError(f"{place}: it answers {error.code} {error.reason} to {parts.path}") from None
-    except (OSError, urllib.error.URLError) as error:
+        what = f"{place}: it answers {error.code} {error.reason} to {parts.path}"
+        if error.code >= 500 or error.code == 429:
+            raise Unreachable(f"{what}; try again later") from None
+        raise UsageError(f"{what}; check the address" + f" and {TOKEN}" * (error.code in (401, 403))) from None
+    except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)  # of a URLError, which quotes it
-        raise Unreachable(f"{place}: it does not answer: {getattr(reason, 'strerror', None) or reason}") from None
+        why = getattr(reason, "strerror", None) or reason
+        raise Unreachable(f"{place}: it does not answer: {why}; check the address, or try again later") from None
     if not isinstance(document, dict):
         raise TypeError(document)
     return document

@@ -54,8 +54,8 @@ def comment_command(
       receipts comment a.json b.json --page https://receipts.example.org --badge performance.svg
 
     Each FILE is what compare --json prints. Where all is well, no comment is begun, and one that is there is edited.
-    GITHUB_TOKEN is a token that may write to pull requests. Exit codes: 0 done, 2 wrong call or input, 4 GitHub did
-    not take it.
+    GITHUB_TOKEN is a token that may write to pull requests. Exit codes: 0 done, 2 wrong call, input or token, 4
+    GitHub does not answer.
     """
     read = [comparison(path) for path in comparisons]
     page = page or (session.server.url if session.server is not None else None)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from http.client import HTTPException
 from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
@@ -17,6 +18,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from receipts import __version__
 from receipts.base.errors import ReceiptsError, UsageError
+from receipts.base.files import read_bounded
 from receipts.publish.text import cell
 
 SCHEME: Final = "github://"
@@ -27,11 +29,23 @@ MAX_PAGES: Final = 30  # of 100 comments or issues
 MAX_TEXT: Final = 65_000  # characters; GitHub takes 65,536
 MAX_ANSWER: Final = 16 << 20  # bytes
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
+_DO: Final = {  # where GitHub refuses with that status
+    401: f"{TOKEN} is not valid, or expired",
+    403: f"{TOKEN} may not do that; give the job: permissions: pull-requests: write, issues: write",
+    404: f"check the number and the repository {{name}}, and that {TOKEN} may read it",
+    410: "issues are switched off in {name}",
+}
 _OWN: Final = ("OWNER", "MEMBER", "COLLABORATOR")
 
 
 class NotTaken(ReceiptsError, OSError):
-    """GitHub did not take it, and what it answered."""
+    """GitHub did not take it, and may later."""
+
+
+class Refused(NotTaken):
+    """GitHub refuses the token, or what it was asked for."""
+
+    exit_code = 2
 
 
 class _Stays(HTTPRedirectHandler):
@@ -83,14 +97,25 @@ class Repository:
         )
         try:
             with build_opener(_Stays).open(request, timeout=self._patience) as answer:
-                return json.loads(answer.read(MAX_ANSWER))
+                read = json.loads(read_bounded(answer, MAX_ANSWER))
+            for item in read if method == "GET" else [read]:
+                if "html_url" not in item or not isinstance(item, dict):
+                    raise ValueError
+            return read
         except HTTPError as refused:
             with refused:
-                raise NotTaken(f"GitHub: {method} {path.partition('?')[0]}: {refused.code} {refused.reason}") from None
-        except (URLError, OSError) as error:
-            raise NotTaken(f"GitHub does not answer: {getattr(error, 'reason', error)}") from None
-        except ValueError:
-            raise NotTaken(f"GitHub: {method} {path.partition('?')[0]}: the answer is no JSON; check {API}") from None
+                what = f"GitHub: {method} {path.partition('?')[0]}: {refused.code} {refused.reason}"
+                limited = refused.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in refused.headers
+                if refused.code >= 500 or refused.code == 429 or limited:
+                    raise NotTaken(f"{what}; try again later") from None
+                do = _DO.get(refused.code, f"check {API}").format(name=self.name)
+                raise Refused(f"{what}; {do}") from None
+        except (ValueError, TypeError):
+            what = f"GitHub: {method} {path.partition('?')[0]}: the answer is not what GitHub's API gives"
+            raise Refused(f"{what}; check {API}") from None
+        except (URLError, OSError, HTTPException) as error:
+            why = getattr(error, "reason", None) or error
+            raise NotTaken(f"GitHub does not answer: {why}; try again later, or check {API}") from None
 
     def marked(self, path: str, mark: str) -> dict[str, Any] | None:
         """The first comment or issue of a list that begins with a mark, and that one of us began."""

@@ -7,6 +7,7 @@ bundle of sigstore has both proofs, and is verified offline against a trusted ro
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,9 @@ from receipts.signing.verify import PREDICATE_TYPE, STATEMENT, STATEMENT_TYPE
 
 MAX_BUNDLE: Final = 16 << 20
 EXTRA: Final = "keyless"
+# What sigstore says of an address that did not answer, or that may answer later; all else is the job's own.
+_LATER: Final = re.compile(r"timed out|code=(?:429|5\d\d)\b")
+_PERMIT: Final = "on GitHub, give the job: permissions: id-token: write"
 
 
 class Attested(NamedTuple):
@@ -38,18 +42,24 @@ def signed_by_job(statement: bytes) -> str:
     from sigstore.models import ClientTrustConfig
     from sigstore.oidc import IdentityError, IdentityToken, detect_credential
     from sigstore.sign import SigningContext
+    from urllib3.exceptions import HTTPError
 
     try:
         token = detect_credential()
-    except IdentityError as error:
-        raise UsageError(f"--keyless: the job's identity cannot be read: {error}") from None
+    except (IdentityError, HTTPError) as error:
+        what = f"--keyless: the job's token cannot be had: {str(error)[:300]}"
+        if isinstance(error, HTTPError) or _LATER.search(what):
+            raise Unreachable(f"{what}; try again later") from None
+        raise UsageError(f"{what}; {_PERMIT}") from None
     if token is None:
-        raise UsageError("--keyless: this is no job with an identity; on GitHub: permissions: id-token: write")
+        raise UsageError(f"--keyless: this is not a job with an identity; {_PERMIT}")
     try:
         with SigningContext.from_trust_config(ClientTrustConfig.production()).signer(IdentityToken(token)) as signer:
             bundle: str = signer.sign_dsse(Statement(statement)).to_json()
-    except (Error, OSError) as error:
-        raise Unreachable(f"--keyless: sigstore did not sign: {error}") from None
+    except IdentityError as error:
+        raise UsageError(f"--keyless: the job's token is refused: {error}; run the job again") from None
+    except (Error, OSError, HTTPError) as error:
+        raise Unreachable(f"--keyless: sigstore did not sign: {error}; try again later") from None
     return bundle
 
 
@@ -67,7 +77,9 @@ def verified(file: Path, identity: str, issuer: str, root: Path | None) -> Attes
     try:
         trusted = TrustedRoot.from_file(str(root)) if root is not None else ClientTrustConfig.production().trusted_root
     except (Error, OSError, ValueError) as error:
-        raise UsageError(f"--trusted-root: it cannot be read: {error}") from None
+        if root is None:
+            raise Unreachable(f"sigstore's root cannot be fetched: {error}; give it: --trusted-root FILE") from None
+        raise UsageError(f"--trusted-root {root}: it is not a trusted root of sigstore: {error}") from None
     try:
         bundle = Bundle.from_json(read_small(file, MAX_BUNDLE))
         expected = policy.Identity(identity=identity, issuer=issuer)

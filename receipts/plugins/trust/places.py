@@ -94,7 +94,7 @@ class _Registry:
             return f"Basic {login}"
         named = dict(_CHALLENGE.findall(challenge))
         realm = named.pop("realm", "")
-        if not realm.startswith("https://") and _bare(self._host) not in LOCAL:
+        if not realm.startswith(("https://", "http://") if _bare(self._host) in LOCAL else "https://"):
             raise self._refused()
         query = urlencode([(name, named[name]) for name in ("service", "scope") if name in named])
         headers = {"Authorization": f"Basic {login}"} if login else {}
@@ -133,11 +133,15 @@ def _get(url: str, headers: dict[str, str], place: str, most: int = MAX_BUNDLE) 
         with refused:
             if refused.code == 401:
                 raise _Asked(refused.headers.get("WWW-Authenticate", "")) from None
-            if refused.code < 500 and refused.code != 429:
-                raise NotFound(f"{place}: {refused.code} {refused.reason}") from None
-            raise Unreachable(f"{place}: {refused.code} {refused.reason}; try again later") from None
+            what = f"{place}: {refused.code} {refused.reason}"
+            if refused.code >= 500 or refused.code == 429:
+                raise Unreachable(f"{what}; try again later") from None
+            login = refused.code == 403 and place.startswith("oci://")
+            do = f"log in with: oras login {parts.netloc}" if login else "check the place in the pointer"
+            raise NotFound(f"{what}; {do}") from None
     except (URLError, HTTPException, OSError, ValueError) as error:
-        raise Unreachable(f"{place}: it cannot be read ({getattr(error, 'reason', error)})") from None
+        why = getattr(error, "reason", None) or error
+        raise Unreachable(f"{place}: no answer ({why}); check the address, or try again later") from None
 
 
 def _login(host: str) -> str:

@@ -97,7 +97,7 @@ def test_what_cannot_be_written_says_why_and_names_no_token(
     file = compared(shell.folder)
     github.status = 403
     said = shell("comment", file, *WHERE)
-    assert (said.code, "403" in said.err, "secret-token" in said.err) == (4, True, False)
+    assert (said.code, "403" in said.err, "secret-token" in said.err) == (2, True, False)
     monkeypatch.delenv("GITHUB_EVENT_PATH", raising=False)
     assert "name one: --pull N" in shell("comment", file, "--repository", "team/bench").err
     monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")

@@ -46,7 +46,7 @@ def test_only_the_identity_that_signed_and_only_what_it_signed_verifies(shell: S
         said = attested(shell, refused)
         assert (said.code, "it does not verify" in said.err) == (2, True), said.err
     assert attested(shell, text, root="other.json").code == 2
-    assert "--trusted-root: it cannot be read" in attested(shell, text, root="none.json").err
+    assert "not a trusted root of sigstore" in attested(shell, text, root="none.json").err
 
 
 def test_a_job_s_identity_signs_and_what_it_signed_verifies(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,6 +89,21 @@ def test_a_job_s_identity_signs_and_what_it_signed_verifies(shell: Shell, monkey
     text = (shell.folder / "signed.json").read_text(encoding="utf-8")
     assert attested(shell, text).code == 0
     assert attested(shell, text, identity=IDENTITY.replace("team", "fork")).code == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "code", "do"),
+    [("http://127.0.0.1:9/token?", 4, "try again later"), ("", 2, "permissions: id-token: write")],
+)
+def test_a_job_without_a_token_says_what_to_do(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, url: str, code: int, do: str
+) -> None:
+    pytest.importorskip("sigstore")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_URL", url)
+    monkeypatch.setenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "of-the-job")
+    ran = shell("attest", shell.store("one"), "--keyless")
+    assert (ran.code, do in ran.err, "of-the-job" in ran.err) == (code, True, False), ran.err
 
 
 def test_a_call_says_what_it_needs(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
