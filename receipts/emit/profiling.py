@@ -32,6 +32,8 @@ prepared = False
 attention: set[tuple[int, int | None, int | None]] = set()
 # Nanoseconds of matrix multiplications in that trace, by the type of what is multiplied.
 matmuls: dict[str, int] = {}
+# Passes of attention forward and backward in it, by kernels that have both.
+attention_passes = (0, 0)
 GEMMS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm")
 
 
@@ -123,12 +125,19 @@ class TorchTrace:
 
     def write(self, cut: int | None) -> list[str]:
         """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
+        global attention_passes
         with suppress(Exception):  # private names of this torch
             events = self._profile.profiler.kineto_results.events()
             ran = set(_attention(events))
             attention.clear()
             attention.update({item for item in ran if item[2] is not None} or ran)
             matmuls.clear()
+            attending = [event.name() for event in events if event.name().startswith("aten::_scaled_dot_product")]
+            back = {name for name in attending if name.endswith("_backward")}
+            attention_passes = (
+                sum(f"{name}_backward" in back for name in attending),
+                sum(name in back for name in attending),
+            )
             for event in events:
                 if event.name() in GEMMS:
                     kind = event.dtypes()[0]

@@ -71,6 +71,7 @@ class Hooks:
         for module, name in SAVING:
             self._wrap(module, name, self._within("saving", "saved"))
         self._wrap("torch", "compile", self._compile)
+        self._see_checkpoints()
         scaler = imported.part(SCALER, "GradScaler")
         for name in ("scale", "update"):
             self._wrap_in(scaler, name, self._after(f"scaler_{name}"))
@@ -193,19 +194,14 @@ class Hooks:
         name = next((name for name in ("_call_function", "call_function") if name in vars(kind or object)), "")
         if name:
             self.sees_checkpoints = True
-            self._wrap_in(kind, name, self._as_traced("checkpointed"))
+            self._wrap_in(kind, name, self._traced)
 
-    def _as_traced(self, event: str) -> Callable[[Any], Any]:
-        """Told of a call while the compiler traces."""
+    def _traced(self, inner: Any) -> Any:
+        def call(variable: Any, translator: Any, given: Any, named: Any) -> Any:
+            self._tell("checkpointed", given[0] if given else None, named)
+            return inner(variable, translator, given, named)
 
-        def make(inner: Any) -> Any:
-            def call(*given: Any, **named: Any) -> Any:
-                self._tell(event)
-                return inner(*given, **named)
-
-            return call
-
-        return make
+        return call
 
     def _seen_through(self, decorator: Any) -> Any:
         """`@torch.compile(...)`: what it is given comes later."""

@@ -6,7 +6,7 @@ from collections import Counter
 
 from receipts.emit import profiling
 from receipts.emit.probes import dynamo, imported
-from receipts.emit.sight import geometry, layout, root
+from receipts.emit.sight import geometry, layout, look, root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,10 +178,15 @@ def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry, stated: ProbeO
 
     In one graph the compiler traces each checkpoint: *none* where it traced none.
     """
-    seen = watch.look.recompute(kind.blocks) if watch.look is not None else None
+    seen = look.recompute(watch.look, watch.checkpoints, kind.blocks)
     if seen is not None:
+        if watch.checkpoints.seen:  # a trace of compiled steps does not show it
+            stated.put("numerics.recompute_applied", "checkpoint")
         return seen
-    if watch.hooks.sees_checkpoints and not watch.checkpoints and _posture(stated) == "whole_graph":
+    if watch.hooks.sees_checkpoints and _posture(stated) == "whole_graph":
+        return "none"
+    forwards, backwards = profiling.attention_passes
+    if forwards == backwards > 0:
         return "none"
     codes = {getattr(type(item).forward, "__code__", None) for item in inner.modules()}
     speaks = any("checkpoint" in name for code in codes if code is not None for name in code.co_names)

@@ -124,7 +124,11 @@ def _only_child(module: Any) -> Any:
     """The child that holds every parameter under every name; None where the module has its own, or several have."""
     if module._parameters and any(item is not None for item in module._parameters.values()):
         return None
-    holding = [item for item in module._modules.values() if item is not None and any(True for _ in item.parameters())]
+    children = once(item for item in module._modules.values() if item is not None)
+    holding = [item for item in children if next(item.parameters(), None) is not None]
+    # A wrapper may keep what it wraps beside what wraps it further.
+    within = {id(part) for item in holding for part in item.modules() if part is not item}
+    holding = [item for item in holding if id(item) not in within]
     return holding[0] if len(holding) == 1 and not isinstance(module, list) and _plain(module) else None
 
 

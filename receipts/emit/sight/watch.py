@@ -17,7 +17,7 @@ from receipts.emit.probes import imported, torch_xla
 from receipts.emit.sight import layout, model, root, stages, witness
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import InputReader, failing_batch, tensors
-from receipts.emit.sight.look import Look
+from receipts.emit.sight.look import Checkpoints, Look
 from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
 
@@ -88,7 +88,8 @@ class Watch:
         self.ranks: int | None = None
         self.look: Look | None = None
         self.pipeline: stages.Pipeline | None = None
-        self.skipped = self.checkpoints = 0
+        self.skipped = 0
+        self.checkpoints = Checkpoints()
         self.steps: list[tuple[int, int, int, int]] = []
         self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
@@ -107,6 +108,7 @@ class Watch:
         self._stated: ProbeOutput | None = None  # until a trace was read
         profiling.attention.clear()
         profiling.matmuls.clear()
+        profiling.attention_passes = (0, 0)
         self.hooks = Hooks(torch, self)
         self.hooks.install()
 
@@ -440,9 +442,9 @@ class Watch:
                 self._functions[id(function)] = reader
             reader.look(0, True, given, named)
 
-    def checkpointed(self) -> None:
+    def checkpointed(self, function: Any, named: dict[str, Any]) -> None:
         """The compiler traces what is to be computed again."""
-        self.checkpoints += 1
+        self.checkpoints.take(self._torch.nn.Module, function, named)
 
     def saving(self) -> None:
         """A checkpoint is being written; an evaluation before it is over."""
