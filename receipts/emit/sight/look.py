@@ -123,11 +123,6 @@ class Checkpoints:
     def __repr__(self) -> str:
         return f"Checkpoints({len(self.modules)} modules, {self.functions} functions)"
 
-    @property
-    def seen(self) -> bool:
-        """Whether there was any."""
-        return bool(self.modules or self.functions)
-
     def take(self, kind: type, function: Any, named: Mapping[str, Any]) -> None:
         """One checkpoint; ``function`` and ``named`` are variables of the compiler. Modules are of ``kind``."""
         self.selects = self.selects or "context_fn" in named

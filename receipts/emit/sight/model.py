@@ -180,7 +180,7 @@ def _recompute(watch: Watch, inner: Any, kind: geometry.Geometry, stated: ProbeO
     """
     seen = look.recompute(watch.look, watch.checkpoints, kind.blocks)
     if seen is not None:
-        if watch.checkpoints.seen:  # a trace of compiled steps does not show it
+        if seen != "none" and dynamo.graphs():  # a trace of compiled steps does not show it
             stated.put("numerics.recompute_applied", "checkpoint")
         return seen
     if watch.hooks.sees_checkpoints and _posture(stated) == "whole_graph":

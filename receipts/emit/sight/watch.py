@@ -214,6 +214,7 @@ class Watch:
         rec, before = self.rec, self._before
         assert rec is not None
         self._before = moment
+        self._asides, self._aside = self._asides + (self._aside > 0), 0
         self._leave_aside()
         losses = self.losses.take(moment.backwards)
         norms = self.norms.take(moment.norms)
