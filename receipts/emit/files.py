@@ -65,6 +65,13 @@ def receipt_path(out: str, launch: str, place: ProcessRank) -> str:
     return f"{stem}.rank{place.rank:05d}.part.json"
 
 
+def named_after(receipt: str, launch: str, ending: str) -> list[str]:
+    """Names of a file beside a receipt in the order in which they are tried: of the receipt, then of its launch."""
+    stem = os.path.splitext(receipt)[0].removesuffix(".part")
+    own = f"{stem}.{launch[:8]}"
+    return [f"{stem}.{ending}", f"{own}.{ending}", *(f"{own}-{at}.{ending}" for at in range(2, 99))]
+
+
 def journal_path(receipt: str, launch: str, folder: str | None) -> str:
     """The journal beside the receipt, or in a folder of its own; the process number parts what shares a launch."""
     stem = receipt

@@ -73,7 +73,7 @@ def torch_processes() -> tuple[int, int] | None:
     return group.get_rank(), group.get_world_size()
 
 
-def _agreed_in_group() -> str:
+def agreed_in_group() -> str:
     """One launch for all ranks of torch's process group, by its store: the first rank to ask chooses; no rank waits.
 
     Ranks that `torch.multiprocessing.spawn` or Lightning started have no variable that tells them their launch.
@@ -213,7 +213,7 @@ RUN_KINDS = ("training", "microbench", "profile", "serving")
 def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[str], None]) -> dict[str, Any]:
     """The frame; an option that is not valid is reported by ``fault`` and left out."""
     given = about["launch"]
-    agreed = _agreed_in_group() if where.launcher == TORCH and not os.environ.get("RECEIPTS_LAUNCH") else ""
+    agreed = agreed_in_group() if where.launcher == TORCH and not os.environ.get("RECEIPTS_LAUNCH") else ""
     launch = str(given)[:500] if given else agreed or launch_of(place=where)
     if not given and not agreed and not ranks_agree_on_launch(os.environ, where):
         fault(

@@ -230,7 +230,7 @@ class Recorder:
         The file is written beside the receipt, and listed with its SHA-256. The steps are flagged, and count in no
         rate. Of several ranks the first one takes the trace.
         """
-        self._run.profile(int(steps))
+        self._run.traces.profile(int(steps))
 
     def jit(
         self,

@@ -10,7 +10,7 @@ import sys
 from _thread import RLock
 from array import array
 
-from receipts.emit import clock, console, ending, files, identity, places, run_record
+from receipts.emit import clock, ending, files, identity, places, run_record
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
@@ -18,16 +18,16 @@ from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.files import make_folder
 from receipts.emit.journal import LAST, Journal
 from receipts.emit.run_record import RunRecord
+from receipts.emit.sight.witness import Traces
 from receipts.emit.steps import APART, IN_MEMORY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Literal
+    from typing import Any
 
     from receipts.emit.facts import StatedFacts
     from receipts.emit.probing import Probing
-    from receipts.emit.profiling import Profiling
     from receipts.emit.steps import StepTimer
     from receipts.emit.termination import Terminate
 
@@ -56,7 +56,6 @@ class RunState:
         witness: bool | int | None = None,
     ) -> None:
         self.steps = steps
-        self._witness = witness if probes is not False else False
         self._out = out
         self._wanted = journal
         self._keep = keep_journal
@@ -75,13 +74,18 @@ class RunState:
         self._terminate: Terminate | None = None
         self._probing: Probing | None = None
         self._more: list[Any] = []
-        self._profiling: Profiling | None = None
+        self.traces = Traces(self, witness if probes is not False else False)
         self._compiled = False
         self._job_clocks: clock.JobClocks | None = None
         self.written = ""
         self.record = RunRecord({"host": "", "lane": about["lane"]}, self.tell)
         self.record.facts.warn = self._console.warn
         self._about = about
+
+    @property
+    def running(self) -> bool:
+        """Whether it has begun, and not ended."""
+        return self._started and not self._over
 
     @property
     def facts(self) -> StatedFacts:
@@ -160,6 +164,20 @@ class RunState:
 
     def _look_at_clocks(self) -> None:
         self._job_clocks = clock.JobClocks()
+
+    def _join_ranks(self) -> None:
+        """Take the place among ranks that the job has joined since its recorder began: by torch's group, or JAX's."""
+        record, place = self.record, self.record.place
+        torch = identity.torch_processes()
+        rank, world = torch or identity.jax_processes() or (0, 1)
+        if place.world > 1 or world == 1:
+            return
+        place.rank, place.world, place.launcher = rank, world, identity.TORCH if torch is not None else "jax"
+        if torch is not None and not (self._about["launch"] or os.environ.get("RECEIPTS_LAUNCH")):
+            record.head["launch"] = identity.agreed_in_group() or record.head["launch"]
+        record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
+        self.tell(["place", rank, world, place.local_rank, place.launcher, place.host])
+        self.tell(["launch", record.head["launch"]])
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -270,71 +288,10 @@ class RunState:
             self.record.blocks.append((block, 0))
         return block
 
-    def profile(self, count: int) -> None:
-        """Trace the next steps of a run that has begun, on its first rank. Raises what profilers do, and ValueError.
-
-        The job's wish goes before the witness, which ends.
-        """
-        from receipts.emit.profiling import Profiling, tracer
-
-        if self._profiling is not None and self._profiling.by_itself:
-            self._profiling.give_up()
-            self._profiling = None
-        self._witness = False
-        if count < 1 or self._profiling is not None or not self._started or self._over:
-            raise ValueError(f"{count} steps of a run that has begun, and of one trace at a time")
-        if self.record.place.rank == 0:
-            trace = tracer(self._trace(), self.record.head["lane"], lambda: self._profiled("make_way"))
-            self._profiling = Profiling(trace, self.steps, count)
-
-    @property
-    def may_trace(self) -> bool:
-        """Whether a trace is open, or the witness has still to begin."""
-        return self._profiling is not None or self._witness is not False
-
-    def _trace(self) -> str:
-        """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
-        names = self._names("trace")
-        return next(name for name in names if not os.path.exists(name) and not os.path.exists(f"{name}.json.gz"))
-
     def beside(self, ending: str) -> str:
         """The path of a new file beside the receipt, such as ``run.hlo.txt.gz``; an older launch keeps its own."""
-        return next(name for name in self._names(ending) if not os.path.exists(name))
-
-    def _names(self, ending: str) -> list[str]:
-        stem = os.path.splitext(self.record.head["out"])[0].removesuffix(".part")
-        own = f"{stem}.{self.record.head['launch'][:8]}"
-        return [f"{stem}.{ending}", f"{own}.{ending}", *(f"{own}-{at}.{ending}" for at in range(2, 99))]
-
-    def _begin_witness(self, count: int) -> None:
-        """Begin the witness with the last step of the warm-up, on the first rank: the others wait for it anyway."""
-        from receipts.emit.sight import witness
-
-        if self._profiling is not None or count < max(self.record.warmup or 0, witness.WARM) - 1:
-            return
-        asked, self._witness = self._witness, False
-        wanted = witness.wanted(asked)
-        if wanted and witness.possible() and self.record.place.rank == 0:
-            self._profiling = witness.Witness(self._trace(), self.steps, wanted, lambda: self._profiled("make_way"))
-
-    def _profiled(self, turn: Literal["after_step", "make_way", "stop"]) -> None:
-        """Take note of a step that a trace covers, or of what ends it; lists the files of a whole trace."""
-        profiling = self._profiling
-        if profiling is None or self._over:
-            return
-        try:
-            traces = getattr(profiling, turn)()
-        except Exception as error:
-            traces = []
-            profiling.give_up()
-            console.fault(self.fault, "profile", error)
-        if traces is not None:
-            self._profiling = None
-            rows = [{"kind": profiling.kind, "uri": path} for path in traces]
-            # Digested at once: a run that is killed later still names them.
-            files.digest_evidence(rows, lambda _: None, self.fault)
-            for row in rows:
-                self.evidence(row)
+        names = files.named_after(self.record.head["out"], self.record.head["launch"], ending)
+        return next(name for name in names if not os.path.exists(name))
 
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one; its time is no step's."""
@@ -343,12 +300,10 @@ class RunState:
         self.apart(perf_counter_ns() - begun)
 
     def _between(self, count: int) -> None:
-        self._profiled("after_step")
-        if self._witness is not False and not self._over:
-            try:
-                self._begin_witness(count)
-            except Exception as error:
-                console.fault(self.fault, "the witness", error)
+        if count == 1:
+            self._safely("the ranks", self._join_ranks)
+        if not self._over:
+            self.traces.after_step(count)
         probing, warmup = self._probing, self.record.warmup or 0
         if probing is None or self._over:
             return
@@ -448,7 +403,8 @@ class RunState:
             for probe in self._more:
                 if (settles := getattr(probe, "at_finish", None)) is not None:
                     self._safely("the watch", settles)
-            self._profiled("stop")
+            if not self._over:
+                self.traces.stop()
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):
             self._safely("the ending", self._stuck)
@@ -472,11 +428,7 @@ class RunState:
             )
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
-        if record.place.world == 1 and (processes := identity.jax_processes()) is not None and processes[1] > 1:
-            rank, world = processes
-            record.place = identity.ProcessRank(rank, world, 0, "jax", record.head["host"])
-            record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
-            self.tell(["place", rank, world, 0, "jax", record.head["host"]])
+        self._safely("the ranks", self._join_ranks)
         if self._probing is not None and died is None:
             self._safely("the probes", self._probing_ends)
         # What is read from devices now must not stand in the counters that the probes read.

@@ -190,6 +190,8 @@ class RunRecord:
             self.window = (rest[0], rest[1])
         elif name == "place":
             self.place = ProcessRank(*rest)
+        elif name == "launch":
+            self.head["launch"] = str(rest[0])
         elif name == "digest":
             for row in self.facts.evidence:
                 if row.get("uri") == rest[0]:

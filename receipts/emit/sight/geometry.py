@@ -39,7 +39,10 @@ class Geometry:
             self._names.setdefault(id(item), []).append(root.canonical(name))
         self.blocks = stack(model)
         self.letters = [_letter(block) for block in self.blocks]
-        self._tables(any(reader.ids for reader in watch.readers) or not any(reader.rows for reader in watch.readers))
+        self._tables(
+            any(reader.ids for reader in watch.models.readers)
+            or not any(reader.rows for reader in watch.models.readers)
+        )
         if all(self.letters) and self.letters:
             self._stack(self.letters)
 

@@ -6,14 +6,22 @@ Where torch.compile has taken the call, a hook is either traced (which breaks th
 
 from __future__ import annotations
 
+import weakref
 from functools import wraps
+
+from receipts.emit.sight import root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
     from typing import Any
 
+    from receipts.emit.sight.steps import Anchor
+
+    Totals = tuple[int, int, int]
+
+LBFGS = "LBFGS"
 MAX_SHAPES = 64
 # Arguments that hold what is trained on, before any other tensor of a call.
 NAMES = ("input_ids", "inputs_embeds", "tokens", "idx", "inputs", "pixel_values", "input_values")
@@ -161,13 +169,108 @@ class InputReader:
             return None
         return str(self._torch.get_autocast_dtype(device)).rpartition(".")[2]
 
-    def totals(self) -> tuple[int, int, int]:
-        """Forwards, tokens and rows up to now."""
-        return self.forwards, self.tokens, self.rows
-
     def remove(self) -> None:
         """Look no more."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()
         self._outermost = -1
+
+
+class Models:
+    """The models that a loop trains, in their wrappers, and what they and compiled functions were called with."""
+
+    def __init__(self, torch: Any, anchor: Anchor, models: tuple[Any, ...]) -> None:
+        self._torch, self._anchor = torch, anchor
+        self._roots: list[Callable[[], Any]] = []
+        self.readers: list[InputReader] = []
+        self._functions: dict[int, InputReader] = {}
+        self._fault: Callable[..., None] = lambda *_: None
+        self._searching: tuple[int, bool] = (0, False)  # by how many optimizers are known
+        self.set(models)
+
+    def __repr__(self) -> str:
+        return f"Models({len(self._roots)})"
+
+    def set(self, models: Iterable[Any]) -> None:
+        """Take these for the models."""
+        self._roots = [weakref.ref(item) for item in models]
+
+    def hook(self, apart: Callable[[], None], resumed: Callable[[], None], fault: Callable[..., None]) -> None:
+        """Look at what each is called with from here on."""
+        self._fault = fault
+        for item in self.roots:
+            reader = InputReader(self._torch, apart, resumed, fault)
+            reader.hook(root.chain(item))
+            self.readers.append(reader)
+
+    def remove(self) -> None:
+        """Look no more."""
+        for reader in (*self.readers, *self._functions.values()):
+            reader.remove()
+
+    @property
+    def roots(self) -> list[Any]:
+        """The models in their wrappers; none once the job has let go of one: a watch keeps nothing alive."""
+        living = [ref() for ref in self._roots]
+        return [] if any(item is None for item in living) else living
+
+    @property
+    def trained(self) -> Any:
+        """The model that the anchor trains, in its wrappers."""
+        return self.roots[self._number()]
+
+    @property
+    def reader(self) -> InputReader:
+        """Who sees what that model is called with."""
+        return self.readers[self._number()]
+
+    @property
+    def current(self) -> list[InputReader]:
+        """Those who saw what it was called with: where no hook of it is called, those of compiled functions."""
+        own = self.readers[self._number() :][:1]
+        return own if any(reader.forwards for reader in own) else list(self._functions.values())
+
+    @property
+    def one_batch(self) -> bool:
+        """Whether a step has one batch however often models are called: by a closure that searches, or in turns."""
+        stepping = sum(map(bool, self._anchor.counts.values()))
+        if self._searching[0] != stepping:
+            every = self._anchor.optimizers()
+            self._searching = stepping, any(kind.__name__ == LBFGS for item in every for kind in type(item).__mro__)
+        return len(self.readers) > 1 or self._searching[1]
+
+    def _number(self) -> int:
+        """Which of the models the anchor trains."""
+        if len(self._roots) < 2 or len(self.roots) < 2 or not self._anchor.optimizers():
+            return 0
+        held = root.parameters_of(self._anchor.optimizers()[0])
+        counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
+        return counts.index(max(counts))
+
+    def called(self, function: Any, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        """A compiled function is called; it tells the batch where no model does."""
+        if any(reader.forwards for reader in self.readers):
+            return
+        reader = self._functions.get(id(function))
+        if reader is None:
+            reader = InputReader(self._torch, lambda: None, lambda: None, self._fault)
+            reader.shifts = len(list(tensors([*given, dict(named)], self._torch.Tensor, 3))) == 1
+            self._functions[id(function)] = reader
+        reader.look(0, True, given, named)
+
+    def totals(self) -> tuple[Totals, ...]:
+        """Forwards, tokens and rows up to now, of each model and then of each function."""
+        return tuple((item.forwards, item.tokens, item.rows) for item in (*self.readers, *self._functions.values()))
+
+    def step_totals(self, before: tuple[Totals, ...], after: tuple[Totals, ...]) -> Totals:
+        """Forwards, tokens and rows of a step, of the model that the anchor trains, or of what was compiled."""
+        number = self._number()
+        old = (*before, *[(0, 0, 0)] * (len(after) - len(before)))
+        steps = [(a[0] - b[0], a[1] - b[1], a[2] - b[2]) for a, b in zip(after, old, strict=True)]
+        forwards, tokens, rows = steps[number] if number < len(self.readers) else (0, 0, 0)
+        if not forwards and len(steps) > len(self.readers):
+            forwards, tokens, rows = max(steps[len(self.readers) :], key=lambda item: item[1])
+        if forwards > 1 and self.one_batch:
+            tokens, rows = tokens // forwards, rows // forwards
+        return forwards, tokens, rows

@@ -26,12 +26,12 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     inferred = watch.rec.stated_by(INFERRED)
     if watch.driver not in ("", "torch"):
         stated.note(f"{watch.driver} drove the loop")
-    if not watch.roots and watch.readers:
+    if not watch.models.roots and watch.models.readers:
         return  # the job has let go of its model, which was described after the warm-up
-    if not watch.roots:
+    if not watch.models.roots:
         stated.note("no module was found whose parameters an optimizer updates: the model is not described")
         return
-    inner = root.innermost(watch.model)
+    inner = root.innermost(watch.models.trained)
     every = [item for _, item in inner.named_parameters()]
     plan = watch.layout(layout.world_of(stated.world))
     # As a trace names them: whoever drives the loop, what steps is torch, or FSDP2 of it.
@@ -153,10 +153,10 @@ def _compute(watch: Watch, stored: Counter[str], scaled: bool) -> str | None:
     mixed = str(shared.get("_mixed_precision") or "no")
     if mixed in ("bf16", "fp16"):
         return mixed
-    casts = {item for reader in watch.readers for item in reader.casts}
+    casts = {item for reader in watch.models.readers for item in reader.casts}
     if len(casts) == 1 and (cast := casts.pop()) is not None:
         return TYPES.get(cast, cast)
-    return next(iter(stored)) if len(stored) == 1 and watch.readers and not casts else None
+    return next(iter(stored)) if len(stored) == 1 and watch.models.readers and not casts else None
 
 
 def _types_that_ran() -> str | None:
@@ -202,7 +202,7 @@ def _posture(stated: ProbeOutput) -> str:
 
 def _optimizers(watch: Watch) -> Mapping[str, Any]:
     names = [type(item).__name__.lower() for item in watch.anchor.optimizers()]
-    if len(watch.roots) > 1:
+    if len(watch.models.roots) > 1:
         names = names[:1]
     rates = {
         group.get("initial_lr", group.get("lr"))
@@ -227,8 +227,8 @@ def _batch(watch: Watch, plan: layout.Layout) -> Mapping[str, Any]:
     if not tokens or plan.data is None or (watch.pipeline is not None and not watch.pipeline.first):
         return {}
     # Several losses of one call are one batch, and so are several calls for one loss.
-    micro_steps = 1 if watch.one_batch else min(backwards, forwards) or backwards or forwards or 1
-    shapes = Counter({shape: count for reader in watch.current for shape, count in reader.shapes.items()})
+    micro_steps = 1 if watch.models.one_batch else min(backwards, forwards) or backwards or forwards or 1
+    shapes = Counter({shape: count for reader in watch.models.current for shape, count in reader.shapes.items()})
     lengths = {length for _, length in shapes}
     ragged = len({step[2] for step in steps}) > 1
     micro = rows // micro_steps if rows % micro_steps == 0 else None

@@ -16,7 +16,7 @@ from receipts.emit.clock import perf_counter_ns
 from receipts.emit.probes import imported, torch_xla
 from receipts.emit.sight import layout, model, root, stages, witness
 from receipts.emit.sight.hooks import Hooks
-from receipts.emit.sight.inputs import InputReader, failing_batch, tensors
+from receipts.emit.sight.inputs import Models, failing_batch
 from receipts.emit.sight.look import Checkpoints, Look
 from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 # A gradient norm that nobody computes is computed once in so many steps.
 NORM_EVERY = 50
-LBFGS = "LBFGS"
 # Ranges that the recorder's own trace opens around steps, and a profiler's schedule.
 OWN_SCOPES = ("ProfilerStep#", "receipts.step#")
 
@@ -80,10 +79,9 @@ class Watch:
         self.after_warmup: list[Callable[[int], None]] = []
         self.rec: Recorder | None = None
         self._optimizers = [weakref.ref(item) for item in optimizers]
-        self._roots = [weakref.ref(item) for item in models]
-        self.readers: list[InputReader] = []
         self.losses, self.norms = Losses(), Kept()
         self.anchor = Anchor(self._ended)
+        self.models = Models(torch, self.anchor, models)
         self.driver = self.lazy = ""
         self.ranks: int | None = None
         self.look: Look | None = None
@@ -93,9 +91,7 @@ class Watch:
         self.steps: list[tuple[int, int, int, int]] = []
         self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
-        self._functions: dict[int, InputReader] = {}
         self._met = self._closed = self._own = self._due = self._looked = False
-        self._searching: tuple[int, bool] = (0, False)  # by how many optimizers are known
         self._thread, self._scopes, self._backward = get_ident(), 0, False
         self._latest: tuple[int, Moment] = (0, Moment())
         self._before = Moment()
@@ -113,7 +109,7 @@ class Watch:
         self.hooks.install()
 
     def __repr__(self) -> str:
-        return f"Watch({self.rec!r}, {len(self.roots)} models)"
+        return f"Watch({self.rec!r}, {len(self.models.roots)} models)"
 
     def fault(self, where: str, error: Exception) -> None:
         """A note in the receipt, once there is one."""
@@ -126,8 +122,7 @@ class Watch:
         self.hooks.remove()
         if self.look is not None:
             self.look.remove()
-        for reader in (*self.readers, *self._functions.values()):
-            reader.remove()
+        self.models.remove()
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has made its step; within GradScaler's, `scaler_update` ends it."""
@@ -147,7 +142,7 @@ class Watch:
         self._meet([])
         if not self.anchor.counts or not self._begin():
             return None
-        chained = [module for item in self.roots for module in root.chain(item)]
+        chained = [module for item in self.models.roots for module in root.chain(item)]
         batch = failing_batch(error.__traceback__, chained, self._torch.Tensor)
         if batch is not None and self.rec is not None:
             inferred = self.rec.stated_by(model.INFERRED)
@@ -156,8 +151,7 @@ class Watch:
         return self.rec
 
     def _mark(self, optimizer: Any, now: int) -> None:
-        readers = (*self.readers, *self._functions.values())
-        moment = Moment(self.losses.count, self.norms.count, tuple(item.totals() for item in readers))
+        moment = Moment(self.losses.count, self.norms.count, self.models.totals())
         key, before = self._latest
         self._latest = (id(optimizer), moment)
         if key != id(optimizer) or not moment.same(before):
@@ -173,22 +167,19 @@ class Watch:
         modules, others, pipes, schedules = root.living(torch.nn.Module, torch.optim.Optimizer, *parts)
         if pipes:
             self.pipeline = stages.Pipeline(pipes, schedules)
-            self._roots = [weakref.ref(self.pipeline.model)]
+            self.models.set([self.pipeline.model])
         given = [*optimizers, *(item for ref in self._optimizers if (item := ref()) is not None)]
-        if self._roots:
+        if self.models.roots:
             # Those of another model, which lives on from before, end none of its steps.
-            own = {id(item) for model in self.roots for item in model.parameters()}
+            own = {id(item) for model in self.models.roots for item in model.parameters()}
             others = [item for item in others if root.parameters_of(item) & own]
         known = root.apart(given, others)
-        if not self._roots:
+        if not self.models.roots:
             tops = [top for item in known for top in root.roots(modules, root.parameters_of(item))]
-            self._roots = [weakref.ref(item) for item in root.once(tops)]
+            self.models.set(root.once(tops))
         self.anchor.known(known)
         self.driver = root.driver(sys._getframe(1))
-        for item in self.roots:
-            reader = InputReader(torch, self._aside_call, self._resumed, self.fault)
-            reader.hook(root.chain(item))
-            self.readers.append(reader)
+        self.models.hook(self._aside_call, self._resumed, self.fault)
 
     def _begin(self) -> bool:
         """Take the recorder; whether there is one."""
@@ -218,10 +209,10 @@ class Watch:
         self._leave_aside()
         losses = self.losses.take(moment.backwards)
         norms = self.norms.take(moment.norms)
-        totals = self._step_totals(before, moment)
+        totals = self.models.step_totals(before.totals, moment.totals)
         self.steps.append((moment.backwards - before.backwards, *totals))
         live = moment is self._latest[1]
-        if live and not self._looked and self.roots:
+        if live and not self._looked and self.models.roots:
             self._look()
         if self.pipeline is not None:
             self.pipeline.join()
@@ -242,56 +233,6 @@ class Watch:
             self._since = perf_counter_ns()
             rec.step_begin()
 
-    def _step_totals(self, before: Moment, moment: Moment) -> tuple[int, int, int]:
-        """Forwards, tokens and rows of the step, of the model that the anchor trains, or of what was compiled."""
-        number = self._anchor_reader()
-        old = (*before.totals, *[(0, 0, 0)] * (len(moment.totals) - len(before.totals)))
-        steps = [(a[0] - b[0], a[1] - b[1], a[2] - b[2]) for a, b in zip(moment.totals, old, strict=True)]
-        forwards, tokens, rows = steps[number] if number < len(self.readers) else (0, 0, 0)
-        if not forwards and len(steps) > len(self.readers):
-            forwards, tokens, rows = max(steps[len(self.readers) :], key=lambda item: item[1])
-        if forwards > 1 and (len(self.readers) > 1 or self._repeats()):
-            # One batch is put through several times: by a closure that searches, or by models in turns.
-            tokens, rows = tokens // forwards, rows // forwards
-        return forwards, tokens, rows
-
-    @property
-    def model(self) -> Any:
-        """The model that the anchor trains, in its wrappers."""
-        return self.roots[self._anchor_reader()]
-
-    @property
-    def one_batch(self) -> bool:
-        """Whether a step has one batch however often models are called."""
-        return len(self.readers) > 1 or self._repeats()
-
-    @property
-    def current(self) -> list[InputReader]:
-        """Those who saw what the anchor's model was called with."""
-        own = self.readers[self._anchor_reader() :][:1]
-        return own if any(reader.forwards for reader in own) else list(self._functions.values())
-
-    def _repeats(self) -> bool:
-        stepping = sum(map(bool, self.anchor.counts.values()))
-        if self._searching[0] != stepping:
-            every = self.anchor.optimizers()
-            self._searching = stepping, any(kind.__name__ == LBFGS for item in every for kind in type(item).__mro__)
-        return self._searching[1]
-
-    @property
-    def roots(self) -> list[Any]:
-        """The models in their wrappers; none once the job has let go of one: a watch keeps nothing alive."""
-        living = [ref() for ref in self._roots]
-        return [] if any(item is None for item in living) else living
-
-    def _anchor_reader(self) -> int:
-        """Which of the models the anchor trains."""
-        if len(self._roots) < 2 or len(self.roots) < 2 or not self.anchor.optimizers():
-            return 0
-        held = root.parameters_of(self.anchor.optimizers()[0])
-        counts = [sum(id(item) in held for item in model.parameters()) for model in self.roots]
-        return counts.index(max(counts))
-
     def tokens_unlike(self, ranks: int | None) -> int | None:
         """Tokens of the usual step where the job marks its steps, and states another number of them."""
         if self._own or self.rec is None or not ranks or len(self.steps) < 2:
@@ -304,10 +245,10 @@ class Watch:
         """Give the recorder the step's loss and norm, unless the job does so itself."""
         if not self._own and len(self.steps) < 2:
             return  # whether the job that marks its steps gives these too shows when the first one has ended
-        several = len(self.readers) > 1
+        several = len(self.models.readers) > 1
         series = (rec._losses, rec._norms)
         if losses and series[0].given == self._given[0]:
-            loss = losses[-1] if several or self._repeats() else StepLoss.of(losses, self.losses.divided)
+            loss = losses[-1] if self.models.one_batch else StepLoss.of(losses, self.losses.divided)
             rec.loss(loss)
             self._given[0] = series[0].given
         if series[1].given == self._given[1]:
@@ -323,8 +264,8 @@ class Watch:
         """Look at the second step module by module."""
         if not self.lazy and "_XLAC" in sys.modules:
             self.lazy = torch_xla.posture()
-        if self.look is None and self.readers:
-            self.look = Look(self._torch, self.model, self.readers[self._anchor_reader()])
+        if self.look is None and self.models.readers:
+            self.look = Look(self._torch, self.models.trained, self.models.reader)
         elif self.look is not None:
             self.look.remove()
             self._looked = True
@@ -337,22 +278,22 @@ class Watch:
         """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""
         if self.ranks is None:
             world = layout.world_of(self.rec._run.record.place.world if self.rec is not None else 1)
-            plan = self.layout(world) if self.roots else None
+            plan = self.layout(world) if self.models.roots else None
             later = self.pipeline is not None and not self.pipeline.first
             self.ranks = 0 if later else (plan.data if plan is not None else None) or (0 if world > 1 else 1)
         return self.ranks
 
     def layout(self, world: int) -> layout.Layout:
         """How the ranks divide the model."""
-        held = list(root.innermost(self.model).parameters())
-        return layout.layout(root.chain(self.model), held, world, self.pipeline)
+        held = list(root.innermost(self.models.trained).parameters())
+        return layout.layout(root.chain(self.models.trained), held, world, self.pipeline)
 
     # What else the hooks tell.
 
     def backward(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """A backward pass begins or ends. What is called in it computes again."""
         self._backward = begins
-        for reader in self.readers:
+        for reader in self.models.readers:
             reader.backward = begins
         if not self._scopes:
             self.settle()
@@ -379,7 +320,7 @@ class Watch:
             self._due = False
             begun = perf_counter_ns()
             self.rec.step_told()
-            self.hooks.ranges = self.rec._run.may_trace
+            self.hooks.ranges = self.rec._run.traces.possible
             if self._stated is not None and profiling.matmuls:
                 # What the trace shows of the model is stated while the job still holds it.
                 model.state(self, self._stated)
@@ -435,13 +376,8 @@ class Watch:
 
     def called(self, function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """A compiled function is called."""
-        if self._met and not any(reader.forwards for reader in self.readers):
-            reader = self._functions.get(id(function))
-            if reader is None:
-                reader = InputReader(self._torch, lambda: None, lambda: None, self.fault)
-                reader.shifts = len(list(tensors([*given, dict(named)], self._torch.Tensor, 3))) == 1
-                self._functions[id(function)] = reader
-            reader.look(0, True, given, named)
+        if self._met:
+            self.models.called(function, given, named)
 
     def checkpointed(self, function: Any, named: dict[str, Any]) -> None:
         """The compiler traces what is to be computed again."""

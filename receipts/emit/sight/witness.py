@@ -1,4 +1,4 @@
-"""The witness: a trace of a few steps right after the warm-up, which the recorder takes by itself in a job of torch.
+"""The traces of a run. The witness is one of a few steps after the warm-up, which the recorder takes by itself.
 
 One step before it is traced without shapes and counted, and its trace is dropped: it tells what a step's trace costs,
 and what a profiler's first start costs falls on it. Where a step has few events four are traced, which leaves three
@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import os
 
+from receipts.emit import console, files
 from receipts.emit.probes import imported
-from receipts.emit.profiling import Profiling, TorchTrace
+from receipts.emit.profiling import Profiling, TorchTrace, tracer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Literal
 
     from receipts.emit.recorder import Recorder
+    from receipts.emit.run import RunState
     from receipts.emit.steps import StepTimer
 
 VARIABLE = "RECEIPTS_WITNESS"
@@ -84,6 +87,89 @@ class Witness(Profiling):
         except AttributeError:
             # A torch that does not say: one step's trace is dear, and four may be too dear.
             return MAX_EVENTS_FOR_FOUR + 1
+
+
+class Traces:
+    """The traces of one run, one at a time, on its first rank: the witness, or those that the job asks for.
+
+    ``witness`` is as `wanted` takes it.
+    """
+
+    def __init__(self, run: RunState, witness: bool | int | None) -> None:
+        self._run, self._witness = run, witness
+        self._open: Profiling | None = None
+
+    def __repr__(self) -> str:
+        return f"Traces({self._open!r})"
+
+    @property
+    def possible(self) -> bool:
+        """Whether a trace is open, or the witness has still to begin."""
+        return self._open is not None or self._witness is not False
+
+    def profile(self, count: int) -> None:
+        """Trace the next steps of a run that has begun. Raises what profilers do, and ValueError.
+
+        The job's wish goes before the witness, which ends.
+        """
+        if self._open is not None and self._open.by_itself:
+            self._open.give_up()
+            self._open = None
+        self._witness = False
+        if count < 1 or self._open is not None or not self._run.running:
+            raise ValueError(f"{count} steps of a run that has begun, and of one trace at a time")
+        record = self._run.record
+        if record.place.rank == 0:
+            trace = tracer(self._path(), record.head["lane"], self._make_way)
+            self._open = Profiling(trace, self._run.steps, count)
+
+    def after_step(self, count: int) -> None:
+        """Take note of a step that a trace covers; begin the witness with the last step of the warm-up."""
+        self._turn("after_step")
+        if self._witness is False or self._open is not None:
+            return
+        record = self._run.record
+        if count < max(record.warmup or 0, WARM) - 1:
+            return
+        asked, self._witness = self._witness, False
+        try:
+            steps = wanted(asked)
+            if steps and possible() and record.place.rank == 0:  # the other ranks wait for the first one anyway
+                self._open = Witness(self._path(), self._run.steps, steps, self._make_way)
+        except Exception as error:
+            console.fault(self._run.fault, "the witness", error)
+
+    def stop(self) -> None:
+        """End the trace that is open: the run ends."""
+        self._turn("stop")
+
+    def _make_way(self) -> None:
+        if self._run.running:
+            self._turn("make_way")
+
+    def _turn(self, turn: Literal["after_step", "make_way", "stop"]) -> None:
+        """List the files of a trace that ends with this."""
+        if (profiling := self._open) is None:
+            return
+        run = self._run
+        try:
+            traces = getattr(profiling, turn)()
+        except Exception as error:
+            traces = []
+            profiling.give_up()
+            console.fault(run.fault, "profile", error)
+        if traces is not None:
+            self._open = None
+            rows = [{"kind": profiling.kind, "uri": path} for path in traces]
+            # Digested at once: a run that is killed later still names them.
+            files.digest_evidence(rows, lambda _: None, run.fault)
+            for row in rows:
+                run.evidence(row)
+
+    def _path(self) -> str:
+        """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
+        names = files.named_after(self._run.record.head["out"], self._run.record.head["launch"], "trace")
+        return next(name for name in names if not os.path.exists(name) and not os.path.exists(f"{name}.json.gz"))
 
 
 def keep(rec: Recorder, kind: str, text: str) -> None:
