@@ -11,9 +11,10 @@ pass. As open: multiplications of less than a forward and two backward passes, w
 *Accepted.* More work than is stated: padding, evaluation, several heads of the loss, activations that are computed
 again. What each rank owns: heads over the tensor degree, a part of the sequence, a part of the batch. What no trace
 shows is no offense: compiled steps and graphs, other attention, layers of a pipeline's other stages, inputs that are
-not looked up, blocks without attention, a model without a stack of layers. Where nothing shows a loss over the
-vocabulary, its head is none of the multiplications that are asked for. Steps that differ in tokens (`batch.ragged`):
-those of a trace may be short ones; as open below half of the mean.
+not looked up, blocks without attention, a model without a stack of layers. Where neither a loss over the vocabulary
+shows nor a projection of the tokens to as many classes as the table has rows, its head is none of the multiplications
+that are asked for. Steps that differ in tokens (`batch.ragged`): those of a trace may be short ones; as open below half
+of the mean.
 """
 
 from __future__ import annotations
@@ -193,7 +194,8 @@ def _multiplied(case: Case, layout: Layout, shown: Mapping[str, int], at: str) -
     if "matmul_flops" not in shown or case.get(CHIPS) != 1:
         return
     geometry = geometry_of(case.stated)
-    if "loss_classes" not in shown and geometry.vocabulary:  # an encoder has no head over its vocabulary
+    headed = "loss_classes" in shown or shown.get("head_rows", 0) >= MAX_SHARE * layout.tokens * shown["steps"]
+    if not headed and geometry.vocabulary:  # an encoder has no head over its vocabulary
         headless = replace(geometry, vocabulary=0, parameters_total=None, parameters_active=None)
         geometry = headless if shown.get("table_rows", 0) >= geometry.vocabulary else geometry
     flops, least = shown["matmul_flops"] / shown["steps"], least_flops_per_token(geometry)

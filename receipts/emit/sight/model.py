@@ -226,8 +226,8 @@ def _batch(watch: Watch, plan: layout.Layout) -> Mapping[str, Any]:
     backwards, forwards, tokens, rows = usual
     if not tokens or plan.data is None or (watch.pipeline is not None and not watch.pipeline.first):
         return {}
-    # Several losses of one call are one batch, and so are several calls for one loss.
-    micro_steps = 1 if watch.models.one_batch else min(backwards, forwards) or backwards or forwards or 1
+    # Several losses of one call are one batch; several calls are several, even where they have one loss.
+    micro_steps = 1 if watch.models.one_batch else forwards or backwards or 1
     shapes = Counter({shape: count for reader in watch.models.current for shape, count in reader.shapes.items()})
     lengths = {length for _, length in shapes}
     ragged = len({step[2] for step in steps}) > 1

@@ -57,6 +57,7 @@ class Work:
         self._products = array("d"), array("d")  # begin and operations of each
         self._timed: dict[int, int] = {}
         self._spans = array("d")  # begin and end of each timed step
+        self._projected: list[tuple[float, int, Shape]] = []  # begin, rows and matrix of each plain product
         self._unsummed = self._lost = self._pixels = False
         self._softmaxes = self._math = self._calls = self._shapeless = 0
         # What was softmaxed, and the factors of batched products, each by its size and its two last sides.
@@ -127,6 +128,8 @@ class Work:
             return
         self._products[0].append(begin)
         self._products[1].append(2.0 * math.prod(left) * right[-1])
+        if name in ("aten::mm", "aten::addmm"):
+            self._projected.append((begin, left[0], right))
 
     def _look_up(self, event: dict[str, Any], begin: float | None) -> None:
         shapes = _shapes(event)
@@ -225,6 +228,12 @@ class Work:
         if losses := [shape for _, shape in compress(self._losses, self._in_steps(begins))]:
             yield "loss_rows", sum(map(_rows, losses))
             yield "loss_classes", max(map(_classes, losses))
+        # A head, by whatever loss: what leads from the width of a table to as many as it has rows.
+        heads = {(width, rows) for (rows, width), _ in wide}
+        begins = array("d", (begin for begin, _, _ in self._projected))
+        projected = compress(self._projected, self._in_steps(begins))
+        if rows := sum(rows for _, rows, matrix in projected if matrix in heads):
+            yield "head_rows", rows
 
 
 def _keep(sides: set[Side | None], shapes: Iterable[Shape | None]) -> None:
