@@ -70,6 +70,7 @@ def test_the_work_of_all_timed_steps_is_counted_with_its_largest_sizes(tmp_path:
         "sequence": 16,
         "loss_rows": 64,
         "loss_classes": 100,
+        "head_rows": 64,
         "matmul_flops": 2 * 2 * 32 * 32 * 100,
     }
     assert reading.counters["step.3.nanoseconds"] == 800_000
