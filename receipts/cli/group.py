@@ -42,7 +42,6 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "list": ("questions.receipts", "List receipts by any axis, lane or outcome."),
         "frontier": ("questions.claims", "List the best results of each lane, proven and reported."),
         "show": ("questions.receipts", "Show one receipt: what ran, where, and how fast."),
-        "chips": ("questions.receipts", "Draw memory by physical chip, or how it changed."),
         "repro": ("questions.receipts", "Print a script that repeats a receipt's run."),
     },
     "Plan and launch": {

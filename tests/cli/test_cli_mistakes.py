@@ -13,7 +13,6 @@ __all__ = ["shell"]
     "words",
     [
         ("compare", "nobody", "no-one"),
-        ("chips", "nobody", "no-one"),
         ("report", "compare", "nobody", "no-one"),
     ],
 )
@@ -26,7 +25,7 @@ def test_every_receipt_that_is_not_there_is_named(shell: Shell, words: tuple[str
 
 
 def test_a_name_and_a_missing_file_are_named_together(shell: Shell) -> None:
-    said = shell("chips", "nobody", "gone.json")
+    said = shell("compare", "nobody", "gone.json")
     assert said.code == 2
     assert "no receipt is called 'nobody'" in said.err
     assert "gone.json: there is no such file" in said.err

@@ -153,8 +153,6 @@ def test_it_says_which_lineage_ran_and_what_differs_from_the_nearest(shell: Shel
     drifted = " ".join(shell("show", shell.write("two", "tpu", wheels__torch="2.8.0")).out.split())
     assert "lineage neither documented nor validated; nearest torch 2.9 source build" in drifted
     assert "torch 2.8.0 (there 2.9" in drifted
-    chips = " ".join(shell("chips", shell.write("three", "tpu", wheels__torch="2.8.0")).out.split())
-    assert "lineage neither documented nor validated" in chips
 
 
 def test_a_substrate_of_the_lane_is_named_as_no_target(shell: Shell) -> None:

@@ -11,12 +11,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from receipts.base.units import GIB
-from receipts.publish.pictures import forest, topology
+from receipts.publish.pictures import forest
 from receipts.publish.pictures.steps import Trace
 from receipts.publish.pictures.steps import steps_picture as drawn_steps
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
-from receipts.publish.pictures.topology import Heat, layout
 from receipts.publish.report import frontier
 
 pytestmark = pytest.mark.slow
@@ -32,16 +30,6 @@ def sequence_picture(label: str = "dense", name: str = "p1") -> str | None:
         frontier.SequencePoint("sparse", 4096, 9_000.0, None, False),
     ]
     return frontier.sequence_picture(points, name=name, title=label)
-
-
-def memory(label: str = "four chips", name: str = "p3", chips: int = 4, hosts: int = 1) -> str | None:
-    shares = {chip: (12 + chip % 7) / 20 for chip in range(chips)}
-    values = {chip: 20.0 * GIB * share for chip, share in shares.items()}
-    limits = dict.fromkeys(shares, 20.0 * GIB)
-    leaders = frozenset(chip for chip, share in shares.items() if share == max(shares.values()))
-    place = layout(range(chips), count=chips, hosts=hosts)
-    one = Heat(place, values, f"{label}, GiB", "", limits=limits, leaders=leaders, thin=frozenset({0}))
-    return topology.chip_picture(one, name)
 
 
 def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
@@ -60,7 +48,6 @@ def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
 Draws = Callable[..., str | None]
 ALL: dict[str, Draws] = {
     "sequence": sequence_picture,
-    "maps": memory,
     "forest": effects,
     "steps": steps_picture,
 }
@@ -83,7 +70,7 @@ def test_the_same_values_give_the_same_bytes(draw: Draws) -> None:
 
 
 def test_another_process_draws_the_same_bytes() -> None:
-    code = "import test_pictures as t; print(t.memory() + t.sequence_picture(), end='')"
+    code = "import test_pictures as t; print(t.effects() + t.sequence_picture(), end='')"
     done = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"],
         capture_output=True,
@@ -91,7 +78,7 @@ def test_another_process_draws_the_same_bytes() -> None:
         check=True,
         env={"PYTHONHASHSEED": "7"},
     )
-    assert done.stdout == made(memory) + made(sequence_picture)
+    assert done.stdout == made(effects) + made(sequence_picture)
 
 
 @every
@@ -158,7 +145,6 @@ def test_series_differ_without_colour() -> None:
     ("draw", "units"),
     [
         (sequence_picture, {"tokens/s/chip", "MFU, %", "sequence length, tokens (log scale)", "4K"}),
-        (memory, {"four chips, GiB", "one host", "15.0", "12.0!"}),
         (effects, {"change of B against A, %; the band is no change that matters", "+10.00 % (+8.00 to +12.00)"}),
         (
             steps_picture,
@@ -210,18 +196,6 @@ def test_nothing_to_draw_is_no_picture() -> None:
     assert frontier.sequence_picture([point], name="p", title="t") is None
     assert frontier.sequence_picture([replace(point, rate=None), replace(point, length=0)], name="p", title="t") is None
     assert drawn_steps([Trace("A", [1.0], [])], name="p", title="t") is None
-
-
-def test_every_chip_has_a_cell_where_the_topology_has_it() -> None:
-    sixteen = ElementTree.fromstring(memory("sixteen", "p", 16, 2) or "")
-    values = [item.text for item in sixteen.iter(f"{SVG}text") if re.fullmatch(r"\d+\.\d!?", item.text or "")]
-    assert len(values) == 16
-
-
-def test_hundreds_of_chips_are_no_taller_than_a_page() -> None:
-    many = memory("many", "p", 512)
-    assert many is not None
-    assert float(ElementTree.fromstring(many).attrib["height"]) < 400
 
 
 def test_a_lone_effect_is_no_picture() -> None:

@@ -64,10 +64,11 @@ def _titled(section: Section) -> Section:
 
 
 def _chips(call: Call, receipt: Receipt) -> Section | None:
-    """The map of memory by chip; None for a launch of one chip, or of none that states any."""
-    if len({item.chip for phase in account(receipt.parsed).phases for item in phase.chips}) < 2:
+    """The map of memory by chip; None for a launch of one chip, of none that states any, or where nothing draws it."""
+    draw = getattr(call.store, "chips", None)
+    if draw is None or len({item.chip for phase in account(receipt.parsed).phases for item in phase.chips}) < 2:
         return None
-    (first, *_) = call.store.chips(receipt.id).page().sections
+    (first, *_) = draw(receipt.id).page().sections
     return replace(first, id="chips", title="Memory by chip, as the chips stand") if first.figures else None
 
 

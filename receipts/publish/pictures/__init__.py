@@ -1,4 +1,4 @@
-"""Pictures and what they share: colours, figures as SVG, and chips over their physical topology.
+"""Pictures and what they share: colours, panels and figures as SVG.
 
 Values in, text out.
 """

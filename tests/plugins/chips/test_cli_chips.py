@@ -13,9 +13,9 @@ import pytest
 
 import rule_cases
 from command_line import HOSTILE, Shell
-from receipts.api.questions.receipts import chips
 from receipts.cli.asked import command
 from receipts.metrics.chips import METRICS, PHASES
+from receipts.plugins.chips.questions import chips
 
 pytestmark = pytest.mark.slow
 
@@ -230,3 +230,8 @@ def test_show_of_very_many_chips_lists_the_tightest(shell: Shell) -> None:
     said = shell("show", slice_of(shell, "one", 256, "16x16"))
     assert "the 16 tightest of 256 chips" in said.out
     assert next(line.split()[0] for line in said.lines if " steady  " in line) == "255"
+
+
+def test_a_map_says_which_lineage_the_launch_ran_on(shell: Shell) -> None:
+    said = shell("chips", shell.write("one", "tpu", wheels__torch="2.8.0"))
+    assert "lineage neither documented nor validated" in " ".join(said.out.split())

@@ -14,8 +14,8 @@ from receipts.base.text import plain
 from receipts.metrics import chip_words as words
 from receipts.metrics.chip_pressure import middle, pressure, pressure_json
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, account_json
+from receipts.plugins.chips.topology import WORST, ChipLayout, Heat, chip_picture, layout
 from receipts.publish.page import Figure, Page, Section, sections_of
-from receipts.publish.pictures.topology import WORST, ChipLayout, Heat, chip_picture, layout
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
