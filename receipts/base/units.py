@@ -171,7 +171,7 @@ def signed(number: float, form: str = "+,.6g") -> str:
 
 def signed_percent(share: float, digits: int = 1) -> str:
     """A share as a change for people: *+5.3 %*, *−21.5 %*."""
-    return f"{signed(share * 100, f'+.{digits}f')} %"
+    return f"{signed(share * 100, f'+,.{digits}f')} %"
 
 
 def change(ratio: float, digits: int = 1) -> str:

@@ -229,7 +229,7 @@ def test_the_same_values_give_the_same_bytes(data: WeekData, files: dict[str, by
 
 def test_json_carries_the_values_behind_the_pages(data: WeekData, files: dict[str, bytes]) -> None:
     tree = json.loads(files["report.json"])
-    assert tree["schema_version"] == "1.0"
+    assert tree["schema_version"] == "2.0"
     assert tree["lanes"][0]["accepted"]["shown"][0]["high"] == data.lanes[0].accepted[0].high
     assert tree["receipts"][0]["receipt"]["id"] == data.receipts[0].receipt.id
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
@@ -17,7 +18,8 @@ from receipts.plugins.serve.view import View, in_words, may, run, url
 from receipts.publish.comparison import bridge_command
 from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
 from receipts.publish.pictures import forest
-from receipts.publish.pictures.steps import Trace, steps_picture
+from receipts.publish.pictures.steps import Ran, Trace, launches_picture, steps_picture
+from receipts.publish.readings import named, number
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipt
@@ -115,11 +117,22 @@ def comparison(call: Call) -> View:
         ((item.receipt.run.started, side, item) for side in ("A", "B") for item in getattr(answer.sides, side.lower())),
         key=lambda part: (part[0], part[1]),
     )
-    rows = ((side, f"{at:%Y-%m-%d %H:%M:%S}", run(item.id, item.name[:60])) for at, side, item in launches)
-    table = table_of("Launches", "side | started, UTC | launch", rows)
-    sections.append(Section("launches", "Launches in time", tables=(table,)))
+    of, ran = metrics.get(metric), list[Ran]()
+    rows = []
+    for at, side, item in launches:
+        value = call.server.rulebook.launch(item).read(of).value
+        if value is not None:
+            ran.append(Ran("AB".index(side), (at - launches[0][0]).total_seconds(), value * of.scale))
+        number_of = "~" if value is None else number(of, value)
+        rows.append((side, f"{at:%Y-%m-%d %H:%M:%S}", number_of, run(item.id, item.name[:60])))
+    table = table_of("Launches", f"side | started, UTC | #{named(of)} | launch", rows)
+    rejected = answer.status == "rejected"  # its picture would be believed
+    caption, drawn = ("Each launch when it ran, by its side",), partial(launches_picture, ran, ("A", "B"), named(of))
+    figure = Figure("launches-turns", caption, lambda name: drawn(name=name), table)
+    shape = {"tables": (table,)} if rejected else {"figures": (figure,)}
+    sections.append(Section("launches", "Launches" if rejected else "Launches in turns", **shape))
     values: dict[str, Any] = {"a": ", ".join(sides[0]), "b": ", ".join(sides[1]), "metric": metric}
-    values |= {"metrics": list(metrics.METRICS), "bridge": ""}
+    values |= {"metrics": list(metrics.METRICS), "bridge": "", "rejected": rejected}
     if bridge_command(answer.verdict, call.server.rulebook.rules):
         values["bridge"] = url("/bridge", [("a", answer.verdict.a[0]), ("b", answer.verdict.b[0])])
     if (steps := _overlay(call, answer)) is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from receipts.plugins.serve.operation import Call
-from receipts.publish.page import RUN, Code, Entry, Link, Page, text
+from receipts.publish.page import RUN, Code, Entry, Link, Page, Section, text
 
 if TYPE_CHECKING:
     from receipts.store import Entry as Stored
@@ -29,6 +29,7 @@ NAV = (
 ROWS = 50  # of a table
 RATE = "tokens_per_second_per_chip"
 CODED: Final = re.compile(r"[EIW] ([A-Z]\d{3}) (.+)", re.DOTALL)
+WARNED: Final = re.compile(r"([A-Z]\d{3}) (\w+)( on .+)?")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,15 @@ def in_words(page: Page) -> Page:
         words = match[2].replace("_", " ") if match else ""
         return replace(item, title=(f"{words[:1].upper()}{words[1:]} ", Code(match[1]))) if match else item
 
-    return replace(page, sections=tuple(replace(one, entries=tuple(map(named, one.entries))) for one in page.sections))
+    def warned(name: str) -> str:
+        match = WARNED.fullmatch(name)
+        return f"{match[2].replace('_', ' ').capitalize()}{match[3] or ''} ({match[1]})" if match else name
+
+    def worded(item: Section) -> Section:
+        points = tuple((warned(name), cells) for name, cells in item.points)
+        return replace(item, entries=tuple(map(named, item.entries)), points=points)
+
+    return replace(page, sections=tuple(map(worded, page.sections)))
 
 
 def lead(anchor: str) -> str | None:

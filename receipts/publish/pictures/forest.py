@@ -135,7 +135,7 @@ def of_comparison(verdict: Comparison) -> Figure | None:
     """The effects of one comparison; None where it has none, or is rejected: a picture would be believed."""
     settled = verdict.status == "accepted"
     effects = [
-        ForestRow(item.metric, item.ratio, low, high, item.effect.delta, settled)
+        ForestRow(metrics.get(item.metric).title, item.ratio, low, high, item.effect.delta, settled)
         for item in verdict.results
         if item.ratio and (low := item.effect.low) and (high := item.effect.high)
     ]

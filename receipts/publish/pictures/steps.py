@@ -1,4 +1,7 @@
-"""The steps of a launch, or of two over each other, on the scale of what is steady; outliers stand at its edge."""
+"""What launches did in time: steps of one, or of two over each other, and the numbers of all of a comparison in turns.
+
+Steps stand on the scale of what is steady, outliers at its edge.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ MAX_POINTS: Final = 400  # of more steps the slowest of each stretch is drawn
 _LEFT: Final = 60.0
 _TOP: Final = 44.0
 _NOTE: Final = 30.0  # above the plot and its title: what is beyond its edge
+_UNITS: Final = (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 _ROOM: Final = 0.5  # of the spread of what is steady, above and below it
 
 
@@ -73,6 +77,37 @@ def steps_picture(traces: Sequence[Trace], *, name: str, title: str) -> str | No
 
     height = HEIGHT + legend_height(names)
     return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title=title, alt=alt)
+
+
+class Ran(NamedTuple):
+    """A launch of a side: seconds from the first start to its own, and its number."""
+
+    side: int
+    at: float
+    value: float
+
+
+def launches_picture(launches: Sequence[Ran], names: Sequence[str], axis: str, *, name: str) -> str | None:
+    """The numbers of both sides' launches, in the order in which they ran; None for fewer than two."""
+    if len(launches) < 2:
+        return None
+    last = max(item.at for item in launches)
+    unit, seconds = next(((word, size) for word, size in _UNITS if last >= 2 * size), _UNITS[-1])
+    ticks = nice(min(item.value for item in launches), max(item.value for item in launches), 4)
+    places = nice(0.0, max(last / seconds, 1.0), 6)
+    size = (WIDTH - _LEFT - 12.0, HEIGHT - _TOP - BELOW)
+    plot = Panel(_LEFT, _TOP, *size, Scale(places[0], places[-1]), Scale(ticks[0], ticks[-1]))
+
+    def paint(canvas: Canvas) -> None:
+        frame(canvas, plot, title=axis, ticks=ticks)
+        for side, mark in enumerate(MARKS[: len(names)]):
+            canvas.marks([plot.at(one.at / seconds, one.value) for one in launches if one.side == side], mark)
+        below(canvas, plot, [(at, f"{at:g}") for at in places], f"{unit} from the first start")
+        draw_legend(canvas, names, HEIGHT)
+
+    alt = "; ".join(f"{names[item.side]}: {item.value:,.4g}" for item in launches)
+    height = HEIGHT + legend_height(names)
+    return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title="Launches in turns", alt=alt)
 
 
 def _paint(canvas: Canvas, traces: Sequence[Trace]) -> None:

@@ -150,7 +150,7 @@ def gather(
     )
 
 
-SCHEMA = "1.0"
+SCHEMA = "2.0"  # of report.json: the first number rises where a key is gone or means something else
 MAX_RESULTS = 24
 MAX_PAIRS = 12
 MAX_ACCEPTED = 24

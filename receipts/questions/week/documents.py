@@ -86,7 +86,7 @@ def read_again(parsed: Parsed, rulebook: Rulebook, verdict: ReceiptVerdict, fact
     return described(parsed, rulebook.lanes.of(parsed.receipt.run.lane), verdict, figures, facts)
 
 
-PAIR_SCHEMA = "1.0"
+PAIR_SCHEMA = "2.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _side(
     return Side(letter, label, refs, f"{lane.name}@{lane.version}", verdict.status, verdict.path, rows)
 
 
-CLAIM_SCHEMA = "1.0"
+CLAIM_SCHEMA = "2.0"
 
 
 @dataclass(frozen=True, slots=True)
