@@ -18,8 +18,8 @@ from receipts.base.errors import ReceiptsError, StoreError, UsageError
 from receipts.base.files import read_small
 from receipts.base.untrusted_text import parse_json
 from receipts.emit.termination import more_kills, oom_kills
+from receipts.plugins.run.attempt import STATE, Attempt, AttemptFolder
 from receipts.plugins.run.command import ChildLimits, CommandWords, Ended, run, started
-from receipts.plugins.run.folder import STATE, Attempt, AttemptFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from receipts.cli.session import Session, verb
 from receipts.emit import places
 
 if TYPE_CHECKING:
-    from receipts.plugins.run.folder import Attempt, AttemptFolder
+    from receipts.plugins.run.attempt import Attempt, AttemptFolder
     from receipts.questions.ladder import Rung
     from receipts.receipt import Parsed
 
@@ -204,8 +204,8 @@ def _place(rank: int | None) -> tuple[int, int]:
 
 def _taken_up(place: Path) -> tuple[AttemptFolder, Parsed]:
     """A folder whose runner was killed, with the plan of its last attempt. Raises UsageError."""
+    from receipts.plugins.run.attempt import AttemptFolder
     from receipts.plugins.run.command import alive
-    from receipts.plugins.run.folder import AttemptFolder
     from receipts.questions.plan import parse_plan
     from receipts.receipt import read
 
@@ -225,8 +225,8 @@ def _begun(
     session: Session, plan: str | None, place: str | None, words: tuple[str, ...], nodes: int, rank: int
 ) -> tuple[AttemptFolder, Parsed]:
     """A new folder, with the plan. Nothing is made before plan and command are known to be whole. Raises UsageError."""
+    from receipts.plugins.run.attempt import AttemptFolder
     from receipts.plugins.run.command import CommandWords
-    from receipts.plugins.run.folder import AttemptFolder
 
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")

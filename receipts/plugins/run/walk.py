@@ -17,9 +17,8 @@ from receipts.axes.signature import sign
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.ingest.assembly import pretty
+from receipts.plugins.run.attempt import Attempt, AttemptFolder, Tree, complete, step_down
 from receipts.plugins.run.command import exit_code
-from receipts.plugins.run.document import Tree, complete, step_down
-from receipts.plugins.run.folder import Attempt, AttemptFolder
 from receipts.plugins.run.launcher import gather
 from receipts.questions.ladder import Rung, next_rung
 from receipts.questions.plan import before_run, parse_plan, plan_of

@@ -7,7 +7,7 @@ import pytest
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
-from receipts.readers.megatron.cuda_graphs import CudaGraphsReader
+from receipts.readers.megatron.startup import CudaGraphsReader
 from receipts.readers.script.counters import PathCountersReader
 from receipts.readers.torch.fallbacks import FallbackHintsReader
 

@@ -9,7 +9,7 @@ import pytest
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.readers.loops.loop import reader
-from receipts.readers.xla.script import TorchXlaScript
+from receipts.readers.xla.torch_xla import TorchXlaScript
 
 
 def script(*lines: str) -> Reading:
