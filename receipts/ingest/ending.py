@@ -164,7 +164,7 @@ def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
 
 def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:
     """Where a divergence is: a reader saw one that its source hides, or the last loss is not finite."""
-    places = [Where(file.name) for file, reading in readings(files) if reading.diverged]
+    places = [Where(file.name) for file, reading in readings(files) if reading.diverged and not _recovered(reading)]
     if places:
         draft.put("measurement.loss.finite", False, places[0], SOURCE)
         return places[0]
@@ -172,6 +172,14 @@ def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSer
     if losses and steps is not None and not math.isfinite(losses[-1]):
         return Where(steps.track.file.name)
     return None
+
+
+def _recovered(reading: Reading) -> bool:
+    """Whether losses that were not finite were printed as such, and finite ones again after them."""
+    losses = [value for value in reading.steps.column("loss") if value is not None]
+    norms = (value for value in reading.steps.column("grad_norm") if value is not None)
+    shown = bool(losses) and math.isfinite(losses[-1]) and not all(map(math.isfinite, losses))
+    return shown and not any(map(math.isnan, norms))
 
 
 _ENDS: Final = (

@@ -21,6 +21,7 @@ from receipts.ingest.printed import (
     TOKENS,
     check_pace,
     check_rates,
+    outruns_its_lines,
     put_printed,
     put_rates,
     state_flops,
@@ -104,13 +105,16 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
             rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
             rows = rows or list(range(len(steps.numbers)))
             statistic = "mean" if steps.averaged or steps.stride == 1 else "median"
-            if seconds := [value for value in steps.known("step_seconds", rows) if value > 0]:
-                value = fmean(seconds) if statistic == "mean" else median(seconds)
-                state_printed(draft, steps, "step_seconds", value, seconds, statistic)
-            put_rates(draft, steps, rows, _RATES, statistic)
-            check_pace(draft, steps, rows)
+            seconds = [value for value in steps.known("step_seconds", rows) if value > 0]
+            value = (fmean(seconds) if statistic == "mean" else median(seconds)) if seconds else 0.0
+            if not outruns_its_lines(draft, steps, rows, value):
+                if seconds:
+                    state_printed(draft, steps, "step_seconds", value, seconds, statistic)
+                put_rates(draft, steps, rows, _RATES, statistic)
+                check_pace(draft, steps, rows)
     state_flops(draft, files, tokens)
-    if steps.skews:
+    # Of lines that were printed twice, none is another rank's.
+    if any(steps.skews):
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
     state_losses(draft, steps)
     state_norms(draft, steps)

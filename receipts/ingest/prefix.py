@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_RANK = re.compile(
+RANK: Final = re.compile(
     r"\[(?:rank|Rank|RANK)[ :=]?(\d{1,6})\]|\[default(\d{1,6})\]:|\[\d+,(\d{1,6})\]<std|^\s*(\d{1,6}): "
     r"|\brank[ =:](\d{1,6})\b"
 )
@@ -26,7 +26,7 @@ _BARE = re.compile(r"""^\s*[fr]?["']$""")
 
 def rank_of(text: str, at: int) -> int | None:
     """The rank that a launcher or logger puts before the message at ``at``: torchrun, srun -l, mpirun; None without."""
-    match = _RANK.search(text, max(0, at - 300), at)
+    match = RANK.search(text, max(0, at - 300), at)
     return int(next(group for group in match.groups() if group is not None)) if match else None
 
 

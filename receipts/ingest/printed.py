@@ -24,6 +24,7 @@ SOURCE: Final = "steps"
 STATED: Final = "measurement.stated"
 _SAME_PEAK: Final = 0.005  # sources round a peak to three or four digits
 _BASIS: Final = ("formula", "peak_flops_per_second", "peak_dtype")
+_OUTRUN: Final = 4.0  # times the clock's: more than a few bursts of buffered lines make
 _SLOWER: Final = 1.5  # times the printed step: more than pauses between two lines add to most of them
 # Digits beyond these are those of a division: a share of the number.
 _EXACT: Final = 5e-6
@@ -83,9 +84,19 @@ def check_pace(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> N
     if printed is None and tokens and (rate := rate or (chips and each and chips * each)):
         printed = tokens / rate
     pace = paced(steps, rows) if printed else None
-    if pace and pace > _SLOWER * printed:
-        what = f"by the clock of its lines {steps.where} took {pace:.4g} s a step"
+    if pace and pace[0] > _SLOWER * printed:
+        what = f"by the clock of its lines {steps.where} took {pace[0]:.4g} s a step"
         draft.contradict(f"{STATED}.step_seconds", what, f"{printed:.4g} s, as it prints,")
+
+
+def outruns_its_lines(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], printed: float) -> bool:
+    """Whether a log prints longer steps than fit between its lines: rates of fairseq on TPUs count one step in many."""
+    pace = paced(steps, rows) if printed > 0 else None
+    if pace is None or printed <= _OUTRUN * pace[1]:
+        return False
+    what = f"{steps.where} prints {printed:.4g} s a step, and by the clock of its lines a step took {pace[1]:.4g} s"
+    draft.contradict(f"{STATED}.step_seconds", what, "none of its times and rates")
+    return True
 
 
 def put_rates(

@@ -286,6 +286,11 @@ def _restarts(draft: ReceiptDraft, track: Track) -> None:
     steps = track.reading.steps
     if steps.restarts:
         times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
+        if min(steps.begun) <= steps.numbers()[0] and max(steps) > steps.numbers()[0]:
+            what = (
+                f"{track.file.name} begins at step {min(steps.begun)} more than once: two runs, or one that began anew"
+            )
+            draft.contradict("run.launch", what, "the last record of each step")
         draft.tell("note", f"the step numbers go back {times}; of repeated steps the last record stands", track.where)
     if steps.lost:
         draft.tell("note", f"{steps.lost:,} steps beyond what is kept in memory were counted and not read", track.where)
@@ -347,8 +352,11 @@ def state_walls(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int], dur
     draft.put(WALLS, walls, steps.where, reading.source, f"{len(walls):,} steps by the clock of their lines")
 
 
-def paced(steps: StepSeries, rows: Sequence[int]) -> float | None:
-    """The median seconds a step by the clock of the lines at ``rows``; None where too few have one."""
+def paced(steps: StepSeries, rows: Sequence[int]) -> tuple[float, float] | None:
+    """The median and the mean seconds a step by the clock of the lines at ``rows``; None where too few have one.
+
+    Output that was buffered is printed in bursts, of which the mean knows nothing.
+    """
     places = dict(zip(steps.track.reading.numbered, steps.track.reading.lines, strict=True))
     shown = [(places[number], number) for row in rows if (number := steps.numbers[row]) in places]
     lines = [line for line, _ in shown]
@@ -362,7 +370,8 @@ def paced(steps: StepSeries, rows: Sequence[int]) -> float | None:
         for (before, time), (last, number) in zip(pairwise(read[0]), pairwise(n for _, n in shown), strict=True)
         if number > last
     ]
-    return median(each) if each else None
+    whole = (read[0][-1] - read[0][0]).total_seconds() / max(1, shown[-1][1] - shown[0][1])
+    return (median(each), whole) if each else None
 
 
 def _clocked(

@@ -82,7 +82,8 @@ def _figures(reading: Reading) -> int:
     )
 
 
-_DIGIT = re.compile(r"\d")
+# A number that begins a line may have one digit more on the next.
+_DIGIT = re.compile(r"^\s*\d+|\d")
 _PREFIX_MARK = re.compile(r"[0\[(|:]")
 # Given a line and the next, what is between them: nothing, a blank, or None for a break that is the log's own.
 _Join = Callable[[str, str], str | None]
@@ -244,7 +245,7 @@ def margin(text: bytes) -> Cut | None:
     common = _common(heads)
     while _DIGITS.search(common) and _varies(common, heads):
         common = _ended(common[: [match.start() for match in _DIGITS.finditer(common)][-1]])
-    if not common.strip(b" \t>") or not (_PLACEHOLDER.search(common) or common.endswith(_CONSTANT)):
+    if not common.strip(b" \t") or not (_PLACEHOLDER.search(common) or common.endswith(_CONSTANT)):
         return None
     words = b"".join(_PLACEHOLDERS.get(byte) or re.escape(bytes([byte])) for byte in common.rstrip(b" "))
     # Viewers cut blanks from the end of a line that holds nothing else.

@@ -53,3 +53,17 @@ def test_a_word_of_a_checkpoint_behind_every_step_takes_no_time_out_of_the_wall(
     shown = _ingest(tmp_path, every=1, faster=2.0, between="Saving the checkpoint")
     walls = shown.tree["measurement"]["step_wall_seconds"]
     assert min(walls[1:]) > 0.9
+
+
+def test_times_that_do_not_fit_between_their_lines_are_left(tmp_path: Path) -> None:
+    line = (
+        "2026-03-02 06:{0:02d}:00 | INFO | train_inner | epoch 001:    {0}00 / 900 loss=2.5, wps={1}, ups=0, wpb=1585,"
+    )
+    for words, left in ((52.5, True), (2641.7, False)):
+        log = tmp_path / f"{words}.log"
+        log.write_text(
+            "".join(f"{line.format(at, words)} bsz=8, num_updates={at}00, gnorm=4.1\n" for at in range(1, 8))
+        )
+        shown = assemble([read(log)])
+        assert _contradicted(shown) is left
+        assert ("stated" in shown.tree["measurement"]) is not left

@@ -42,7 +42,8 @@ class LlmC(RecordReader, table="llm_c"):
             (
                 re.compile(rf"\b(?P<label>loss|norm):? +(?P<word>{FIGURE})(?=[\s,|)]|$)"),
                 re.compile(
-                    rf"(?<![\w.])(?P<word>{FIGURE})(?: (?=ms\b|tok/s)|% [\w/ ]{{0,30}}(?=MFU))(?P<label>ms|tok/s|MFU)"
+                    rf"(?<![\w.])(?<!time )(?<!time: )(?P<word>{FIGURE})"
+                    r"(?: (?=ms\b|tok/s)|% [\w/ ]{0,30}(?=MFU))(?P<label>ms|tok/s|MFU)"
                 ),
             ),
             end=re.compile(r".*?(?:tok/s|\(took [\d.]{1,24} ms\))"),

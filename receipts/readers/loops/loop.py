@@ -17,6 +17,7 @@ from receipts.ingest import vocabulary
 from receipts.ingest.arguments import Settings
 from receipts.ingest.literals import FIGURE, scaled
 from receipts.ingest.literals import number as parse
+from receipts.ingest.prefix import RANK
 from receipts.ingest.reading import Reading
 from receipts.ingest.record import Form, LineRecord, RecordRows
 from receipts.ingest.record_reader import SIZES, STEP, RecordReader, slow_steps
@@ -37,13 +38,14 @@ class LoopLog(RecordReader):
     """Reads the lines of one loop. ``mean``: its figures are means over the steps since the last record.
 
     ``spent``: its time is what these steps took together. The head may name the ``epoch`` from 0, or its ``nth`` from
-    1, with how many steps an epoch is ``of``.
+    1, with how many steps an epoch is ``of``; a ``lap`` is an epoch that may count its steps anew or go on.
     ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
     the steps, what a chip needed at most. ``starts_fresh``: its first record is a process's first.
     ``remarks`` are what contradicts the figures of a record that is like a pattern; ``unless`` is the pattern of lines
     that only look like records.
     """
 
+    rank = RANK
     mean: ClassVar[bool]
     spent: ClassVar[bool]
     window: ClassVar[int]
@@ -55,6 +57,8 @@ class LoopLog(RecordReader):
     def __init__(self) -> None:
         super().__init__()
         self.fresh = self.starts_fresh
+        self._laps: dict[int, int] = {}  # how many steps are before each
+        self._last = 0, 0
 
     def label(self, word: str) -> Label | None:
         """What a label means, as it is printed or in plain words: `step-time sec` is `step time s`."""
@@ -77,6 +81,9 @@ class LoopLog(RecordReader):
         if epochs := rows.counts.get("epoch") or [nth - 1 for nth in rows.counts.get("nth", ())]:
             counts = zip(rows.steps, epochs, rows.counts["of"], strict=True)
             rows.steps = [epoch * of + step for step, epoch, of in counts]
+        elif {"lap", "of"} <= rows.counts.keys():
+            counts = zip(rows.steps, rows.counts["lap"], rows.counts["of"], strict=True)
+            rows.steps = [self._onwards(step, lap, of) for step, lap, of in counts]
         # Tokens of a batch over tokens a second tell more digits than batches a second.
         if (batches := rows.figures.get("tokens_per_batch")) and (rates := rows.figures.get("tokens_per_second")):
             pairs = zip(batches, rates, strict=True)
@@ -85,6 +92,14 @@ class LoopLog(RecordReader):
         if self.starts_fresh and "mfu" in rows.figures and not any("%" in name for name in rows.columns.names):
             rows.figures["mfu"] = [share if share > _SURE_SHARE else ABSENT for share in rows.figures["mfu"]]
         self.put(rows)
+
+    def _onwards(self, step: int, lap: int, of: int) -> int:
+        """The step of all laps: one that begins with a smaller number than the last one counts anew."""
+        before, last = self._last
+        if lap not in self._laps and len(self._laps) < _MAX_METRICS:
+            self._laps[lap] = self._laps.get(before, 0) + of * (lap > before and step < last)
+        self._last = lap, step
+        return step + self._laps.get(lap, 0)
 
     def other(self, text: str, number: int) -> None:
         """Take the line of memory; without a step the reading is none, and nor is it."""

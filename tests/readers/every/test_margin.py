@@ -41,6 +41,7 @@ MARGINS: dict[str, Callable[[int], str]] = {
     "journald": lambda n: f"Mar 02 {at(n)} node7 train.sh[4711]: ",
     "mpirun with times": lambda n: f"Mon Mar  2 {at(n)} 2026[1,0]<stdout>:",
     "grep of a file": lambda n: f"logs/run.log:{n + 1}:",
+    "a quotation": lambda n: "> ",
     "numbered lines": lambda n: f"{n + 1:6d}\t",
 }
 
@@ -91,3 +92,10 @@ def test_a_page_that_spaces_its_lines_doubly_tells_as_much(tmp_path: Path) -> No
 def test_characters_that_a_page_escapes_are_read(tmp_path: Path) -> None:
     escaped = LOG.replace("&", "&amp;").replace("'", "&#39;").replace('"', "&quot;").replace(">", "&gt;")
     assert count(tmp_path / "page.log", escaped) == count(tmp_path / "plain.log", LOG)
+
+
+def test_rows_of_one_length_that_are_numbered_are_not_one_broken_line(tmp_path: Path) -> None:
+    record = "Step {0} | loss:2.5 tokens_per_second_per_gpu:4512.25 peak_memory_reserved:45.5"
+    (tmp_path / "numbered.log").write_text("".join(f"{n:6d}\t{record.format(n)}\n" for n in range(1, 40)))
+    (reading,) = read(tmp_path / "numbered.log").readings
+    assert [row.peak_reserved_bytes for row in reading.memory] == [round(45.5 * 2**30)]

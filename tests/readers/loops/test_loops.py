@@ -483,3 +483,23 @@ def test_lines_that_begin_as_those_of_llm_c_are_all_read(tmp_path: Path) -> None
 def test_a_time_without_a_unit_is_no_time_and_a_rate_with_one_is_a_rate() -> None:
     (reading,) = readings("step 7, loss 2.5, time 1.25, tok/sec: 90\n")
     assert [reading.steps.get(7, name) for name in ("step_seconds", "tokens_per_second", "loss")] == [None, 90, 2.5]
+
+
+def test_of_ranks_that_print_one_step_the_slowest_counts() -> None:
+    line = "[rank{0}]: step {1} | loss 2.5 | time {2} ms | tok/s 100\n"
+    (reading,) = readings("".join(line.format(rank, step, 250 + rank) for step in (7, 8) for rank in (1, 0)))
+    assert reading.steps.column("step_seconds") == [0.251, 0.251]
+
+
+@pytest.mark.parametrize(("second", "wanted"), [(1, [1, 2, 3, 4, 5, 6]), (4, [1, 2, 3, 4, 5, 6])])
+def test_an_epoch_counts_its_steps_anew_or_goes_on(second: int, wanted: list[int]) -> None:
+    line = "Epoch [{0}/2], Step [{1}/3], Loss: 2.5, Time: 0.25s\n"
+    steps = [(1, step) for step in (1, 2, 3)] + [(2, step) for step in range(second, second + 3)]
+    (reading,) = readings("".join(line.format(*step) for step in steps))
+    assert (reading.steps.numbers(), reading.steps.restarts) == (wanted, 0)
+
+
+@pytest.mark.parametrize("margin", ["2026-03-02T10:00:00.123456789Z stdout F ", "[rank0]: ", "(Worker pid=7) "])
+def test_a_record_of_json_stands_behind_a_margin(margin: str) -> None:
+    (reading,) = readings(f'{margin}{{"step": 7, "loss": 2.5, "step_time_ms": 250.0}}\n')
+    assert (reading.source, reading.steps.get(7, "step_seconds")) == ("jax-loop", 0.25)
