@@ -3,7 +3,8 @@
 A job that replaces `time.perf_counter_ns` would time itself. The functions are taken when the recorder is imported;
 where one is not the interpreter's own any more, the built-in module is made anew. `refused` says that it could not be.
 `elapsed` is another clock of the kernel, which no function of ``time`` reads: both must agree on how long a run took.
-`JobClocks` tells how fast the functions run that the job has put there.
+`JobClocks` tells how fast the functions run that the job has put there, and `replaced` how many of the recorder's own
+the job has put others in place of.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from types import FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,3 +80,27 @@ class JobClocks:
                 rates.append((theirs - self._begun[name][0]) / unit / seconds)
         worst = max(rates, key=lambda rate: abs(rate - 1), default=None)
         return None if worst is None else round(min(max(worst, 0.0), 1e9), 6)
+
+
+def replaced() -> int:
+    """How many functions of the recorder's modules and classes are neither its own nor Python's."""
+    package = __name__.rpartition(".")[0]
+    known = {package.partition(".")[0], *sys.stdlib_module_names}
+    spaces: list[Any] = [
+        vars(module) for name, module in list(sys.modules.items()) if name.startswith(package) and module
+    ]
+    kinds = [kind for space in spaces for kind in space.values() if isinstance(kind, type)]
+    spaces += [vars(kind) for kind in kinds if kind.__module__.startswith(package)]
+    unlike = {
+        id(item)
+        for space in spaces
+        for item in list(space.values())
+        if isinstance(item, FunctionType) and _home(item) not in known
+    }
+    return len(unlike)
+
+
+def _home(function: FunctionType) -> str:
+    """The package that a function was defined in; those that a named tuple makes are Python's."""
+    name = str(function.__globals__.get("__name__") or "")
+    return "collections" if name.startswith("namedtuple_") else name.partition(".")[0]

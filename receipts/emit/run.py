@@ -426,6 +426,7 @@ class RunState:
             self._safely(
                 "the job's clocks", lambda: self.facts.put("measurement.job_clock_ratio", clocks.ratio(), RECORDER)
             )
+        self._safely("what the job replaced", self._count_replaced)
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
         self._safely("the ranks", self._join_ranks)
@@ -446,6 +447,11 @@ class RunState:
         journal = self._journal
         if journal is not None and os.path.getsize(journal.path) <= files.MAX_DIGESTED_BYTES:
             self.record.journal = files.sha256(journal.path)
+
+    def _count_replaced(self) -> None:
+        if count := clock.replaced():
+            name = "functions of the recorder that the job replaced"
+            self.facts.add_counter({"name": name, "count": count, "expected": 0, "steps": None, "layers": None})
 
     def _count_steps(self) -> None:
         blocks, steps = self.record.blocks, self.steps

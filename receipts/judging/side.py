@@ -277,6 +277,7 @@ def merged_findings(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, .
 
 
 FIRST: Final = "measurement.gradient_norm.first"
+MIN_SHARE: Final = 0.9  # of the other side's: a shifted target, and sequences that end early
 _OF_ONE_SEED, _OF_TWO = math.log(1.1), math.log(1.5)
 
 
@@ -291,3 +292,18 @@ def parted(a: Sequence[float], b: Sequence[float], *, one_seed: bool) -> tuple[f
     if not a or not b or abs(fmean(a) - fmean(b)) <= (_OF_ONE_SEED if one_seed else _OF_TWO):
         return None
     return math.exp(fmean(a)), math.exp(fmean(b))
+
+
+def rows_of_loss(group: Iterable[Parsed]) -> float | None:
+    """The mean share of a step's tokens whose loss the launches' traces show; None where none shows both."""
+    shown = [row.observed or {} for item in group for row in item.receipt.evidence or ()]
+    pairs = [(row.get("work.loss_rows"), row.get("work.tokens")) for row in shown]
+    shares = [rows / tokens for rows, tokens in pairs if type(rows) is int and type(tokens) is int and tokens]
+    return fmean(shares) if shares else None
+
+
+def fewer_rows(a: float | None, b: float | None) -> tuple[float, float] | None:
+    """The shares, where one side's loss leaves out tokens that the other's has; two losses of a token are no more."""
+    if a is None or b is None or min(a, b) >= MIN_SHARE * min(1.0, max(a, b)):
+        return None
+    return a, b

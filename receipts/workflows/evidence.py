@@ -10,13 +10,16 @@ which replayed say what the receipt stated when it was written.
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 from receipts.base.errors import InputError, NotFound, Problem, UsageError
@@ -46,6 +49,12 @@ if TYPE_CHECKING:
 _ABOUT: Final = ("schema_version", "run.recorded.", "run.entries.", "run.supersedes.", "notes.", "evidence[")
 # Read again from the last words of a run that failed, or from what others say of it.
 _ENDING: Final = ("run.outcome", "run.exit_code", "run.finished", "failure.")
+
+
+OUTER_CLOCK: Final = b'"receipts_outer_clock"'
+MIN_ENDS: Final = 12
+APART: Final = ("eval", "checkpoint", "compile", "data")
+SAME_STEPS: Final = 0.02  # one clock told both
 
 
 def is_journal(path: Path) -> bool:
@@ -133,6 +142,8 @@ def amended(
             )
         own = parse(Document(base.raw, word))
         agreeing = _agreeing(own, journals)
+        for item in items:
+            _refuse_other_steps(own, item.path)
         if evidence and not agreeing and not any(_known(file) for file in files[1:]):
             raise UsageError(f"nothing in {' '.join(evidence)} is known to any reader; docs/ingest.md lists what is")
         assembled = assemble(files, options)
@@ -187,6 +198,31 @@ def _agreeing(parsed: Parsed, journals: Sequence[Path]) -> dict[Path, str]:
         help_ = "submit the receipt as the recorder wrote it; receipts recover JOURNAL writes it again"
         raise InputError(parsed.source, [Problem(path, why, help_) for path, why in other])
     return {path: part.journal for path, part in ranks.items()}
+
+
+def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
+    """Raises InputError where the launcher's file says that the recorder's clock ran otherwise between steps.
+
+    What the recorder did by itself, evaluations and checkpoints lie between a few of the steps, and in no wall time.
+    """
+    run, measurement = parsed.receipt.run, parsed.receipt.measurement
+    walls = (measurement.step_wall_seconds if measurement is not None else None) or ()
+    with path.open("rb") as stream:
+        if OUTER_CLOCK not in stream.read(64) or run.recorded is None or run.recorded.by != "recorder":
+            return
+    with suppress(ValueError, TypeError, IndexError):
+        tree = json.loads(path.read_bytes())
+        ends = [(count, inner) for count, inner, *_ in tree["edges"] if 0 < count <= len(walls)]
+        if tree["launch"] != run.launch or len(ends) < MIN_ENDS:
+            return
+        pairs = [(sum(walls[a:b]), (end - begin) / 1e9) for (a, begin), (b, end) in pairwise(ends) if b > a]
+        ratio = median(wall / seconds for wall, seconds in pairs if seconds > 0)
+        named = math.fsum(parsed.stated.get(f"measurement.goodput.{name}_seconds") or 0.0 for name in APART)
+        apart = named / sum(seconds for _, seconds in pairs)  # each step may be followed by one
+        if not -SAME_STEPS - apart <= ratio - 1 <= SAME_STEPS:
+            why = f"{ratio:.4g} times what the launcher saw pass between the ends of the same steps"
+            help_ = "submit the receipt as the recorder wrote it"
+            raise InputError(parsed.source, [Problem("measurement.step_wall_seconds", why, help_)])
 
 
 def refuse_unheld(document: Document, store: Store) -> None:

@@ -23,6 +23,25 @@ def checked(path: str) -> Parsed:
     return parse(read_document(path))
 
 
+def test_a_function_of_the_recorder_that_the_job_replaced_is_counted_and_opens_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = Recorder.step_past
+
+    def halved(self: Recorder, begun: int, ended: int, tokens: int | None = None) -> None:
+        own(self, ended - (ended - begun) // 2, ended, tokens)
+
+    counters = []
+    for replaced in (False, True):
+        if replaced:
+            monkeypatch.setattr(Recorder, "step_past", halved)
+        with recorder(tmp_path) as rec, rec.step(tokens=512):
+            pass
+        counters.append(checked(rec.written).receipt.measurement.path_counters)  # type: ignore[union-attr]  # it has one
+    assert counters[0] is None
+    assert [(item.count, item.expected) for item in counters[1] or ()] == [(1, 0)]
+
+
 def test_a_run_becomes_a_receipt(tmp_path: Path) -> None:
     with recorder(tmp_path, context="small", warmup=2, synchronisation="none", label="a") as rec:
         rec.state("model", {"depth": 8, "hidden": 64})

@@ -10,11 +10,13 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from probe_stage import lab
+from receipts.emit.sight import glances
 from receipts.emit.sight.inputs import batch_of
 from receipts.emit.sight.model import count_backward
 from receipts.emit.sight.reads import Kept, StepLoss, StepNorm
@@ -131,6 +133,48 @@ def test_every_loop_has_its_steps_and_one_model_has_one_digest(loops: dict[str, 
     assert len(set(digests.values())) == 1, digests
     assert len(others) == 3
     assert others.isdisjoint(digests.values())
+
+
+@pytest.mark.slow
+def test_who_computes_less_where_no_trace_looks_is_seen_at_moments_that_he_does_not_know(loops: dict[str, Any]) -> None:
+    assert loops["counted"]["honest"] is None
+    (counter,) = loops["counted"]["shirking"]
+    assert counter["name"] == glances.NAME
+    assert counter["count"] < counter["expected"] - 1
+
+
+def glance(work: float, gradients: int) -> glances.Glance:
+    item = glances.Glance()
+    item.work, item.gradients = {"torch.float32": work}, gradients
+    return item
+
+
+@pytest.mark.parametrize(
+    ("others", "experts", "counted"),
+    [
+        ([(90, 100)] * 6, False, None),
+        ([(30, 100)] * 4 + [(100, 100)] * 2, False, (2, 6)),
+        ([(100, 20)] * 4 + [(100, 100)] * 2, False, (2, 6)),
+        ([(100, 20)] * 6, True, None),
+        ([(30, 100)] + [(100, 100)] * 5, False, None),
+    ],
+    ids=["as traced", "fewer layers", "fewer gradients", "experts without a token", "one odd step"],
+)
+def test_glances_below_the_traced_steps_are_counted(
+    others: list[tuple[float, int]], experts: bool, counted: tuple[int, int] | None
+) -> None:
+    told: list[tuple[int, int]] = []
+
+    class Stated:
+        def counter(self, name: str, count: int, *, expected: int, steps: int) -> None:
+            told.append((count, expected))
+
+    seen = glances.Glances(SimpleNamespace(autograd=None), None)  # type: ignore[arg-type]  # it looks at nothing
+    seen.traced = [glance(100, 100)]
+    seen.others = [glance(*item) for item in others]
+    seen.experts = experts
+    seen.state(Stated())  # type: ignore[arg-type]  # it counts
+    assert told == ([counted] if counted else [])
 
 
 @pytest.mark.slow

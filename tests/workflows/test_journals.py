@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,35 @@ def test_an_edit_with_its_digest_computed_again_is_contradicted_by_the_journal(
         amended(str(forged), [str(journal)])
     done = verify(parse(read(forged)), rulebook().lanes.of("cpu-torch"), by_digest(journal))
     assert (done.exit_code, [item.what for item in done.checks if item.word == "other"]) == (1, [path])
+
+
+def halved(tree: Tree) -> None:
+    """Every step takes half of its time, and the rest is called idle."""
+    measurement = tree["measurement"]
+    for name in ("step_durations_seconds", "step_wall_seconds"):
+        measurement[name] = [seconds / 2 for seconds in measurement[name]]
+    goodput = measurement["goodput"]
+    goodput["step_seconds"] /= 2
+    goodput["idle_seconds"] += goodput["step_seconds"]
+
+
+def test_steps_that_end_at_other_moments_than_their_launcher_saw_are_refused(tmp_path: Path) -> None:
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True, journal=False) as rec:
+        for _ in range(40):
+            with rec.step(tokens=8):
+                sum(range(20_000))
+    honest = tmp_path / "run.json"
+    tree = json.loads(honest.read_bytes())
+    ends = [0, *accumulate(round(seconds * 1e9) for seconds in tree["measurement"]["step_wall_seconds"])]
+    edges = [[count, end, [end - 1000, end + 1000]] for count, end in enumerate(ends)][1:]
+    clock = {"receipts_outer_clock": 1, "clocks": ["CLOCK_BOOTTIME"], "launch": tree["run"]["launch"], "edges": edges}
+    (seen := tmp_path / "outer-clock.json").write_text(json.dumps(clock))
+    assert amended(str(honest), [str(seen)]).files
+    halved(tree)
+    tree["run"]["recorded"]["digest"] = UNWRITTEN
+    (forged := tmp_path / "forged.json").write_bytes(sealed(json.dumps(tree).encode()))
+    with pytest.raises(InputError, match=r"step_wall_seconds: 0.5 times what the launcher saw"):
+        amended(str(forged), [str(seen)])
 
 
 def test_a_journal_is_kept_with_its_receipt_and_read_again(journaled: Path, tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     """State everything that is known by now; called again at the end, when more is."""
     assert watch.rec is not None
     inferred = watch.rec.stated_by(INFERRED)
+    # The job may have let go of its model by the end.
+    count_backward(watch.steps[1:], stated)
+    watch.glances.state(stated)
     if watch.driver not in ("", "torch"):
         stated.note(f"{watch.driver} drove the loop")
     if not watch.models.roots and watch.models.readers:
@@ -59,7 +62,7 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     seen |= _numerics(watch, inner, every, kind, stated)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
-    count_backward(watch.steps[1:], stated)
+    watch.glances.experts = bool(kind.inferred.get("experts") or kind.seen.get("experts"))
     if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
         stated.note(
             f"measurement.tokens_per_step: it saw {seen_tokens} in the usual step, and the caller states another"

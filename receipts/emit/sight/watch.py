@@ -15,6 +15,7 @@ from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.probes import imported, torch_xla
 from receipts.emit.sight import layout, model, root, stages, witness
+from receipts.emit.sight.glances import Glances
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import Models, failing_batch
 from receipts.emit.sight.look import Checkpoints, Look
@@ -80,6 +81,7 @@ class Watch:
         self.rec: Recorder | None = None
         self._optimizers = [weakref.ref(item) for item in optimizers]
         self.losses, self.norms = Losses(), Kept()
+        self.glances = Glances(torch, self)
         self.anchor = Anchor(self._ended)
         self.models = Models(torch, self.anchor, models)
         self.driver = self.lazy = ""
@@ -92,7 +94,7 @@ class Watch:
         self._torch, self._recorder, self._tokens = torch, recorder, tokens
         self._process = os.getpid()
         self._met = self._closed = self._own = self._due = self._looked = False
-        self._thread, self._scopes, self._backward = get_ident(), 0, False
+        self._thread, self._scopes, self.in_backward = get_ident(), 0, False
         self._latest: tuple[int, Moment] = (0, Moment())
         self._before = Moment()
         self._since = self._until = self._first = 0
@@ -122,6 +124,7 @@ class Watch:
         self.hooks.remove()
         if self.look is not None:
             self.look.remove()
+        self.glances.remove()
         self.models.remove()
 
     def stepped(self, optimizer: Any) -> None:
@@ -212,6 +215,7 @@ class Watch:
         totals = self.models.step_totals(before.totals, moment.totals)
         self.steps.append((moment.backwards - before.backwards, *totals))
         live = moment is self._latest[1]
+        self.glances.end(totals[1], whole=live)
         if live and not self._looked and self.models.roots:
             self._look()
         if self.pipeline is not None:
@@ -292,7 +296,7 @@ class Watch:
 
     def backward(self, begins: bool, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         """A backward pass begins or ends. What is called in it computes again."""
-        self._backward = begins
+        self.in_backward = begins
         for reader in self.models.readers:
             reader.backward = begins
         if not self._scopes:
@@ -307,7 +311,7 @@ class Watch:
         if get_ident() != self._thread or str(getattr(scope, "name", "")).startswith(OWN_SCOPES):
             return
         self._scopes = max(0, self._scopes + (1 if begins else -1))
-        if not self._scopes and not self._backward:
+        if not self._scopes and not self.in_backward:
             self.settle()
 
     def settle(self) -> None:
@@ -400,6 +404,7 @@ class Watch:
 
     def _resumed(self) -> None:
         self._leave_aside()
+        self.glances.begin()
 
     def _aside_span(self, name: Any) -> None:
         if self.rec is not None and self._own and self._span is None:

@@ -12,7 +12,7 @@ from receipts import metrics
 from receipts.base.units import counted, signed_percent
 from receipts.judging.grade import GRADES, SampleRank, sample_grade
 from receipts.judging.rule import Topic
-from receipts.judging.side import first_norms, parted
+from receipts.judging.side import fewer_rows, first_norms, parted, rows_of_loss
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
 from receipts.plugins.judge.boundary import ALONE, MAX_TURNS, TurnInterval, interval, turns_missing
@@ -129,6 +129,7 @@ class Outcome:
             "base": asked.base,
             "candidate": asked.candidate,
             "launches": [item.id for item in self.trial.entries],
+            "launched": {name: len(self.trial.side(name)) for name in SIDES},
             "seconds": round(self.trial.seconds, 3),
             "chip_hours": self.trial.chip_hours,
         }
@@ -284,6 +285,9 @@ def _unfit(
     seeded = all(len(norms) > 1 and max(norms) - min(norms) < AGREED for norms in (a, b))
     if (norms := parted(a, b, one_seed=seeded)) is not None:
         return "discard", f"its first gradients are others: a norm of {norms[1]:.3g} against {norms[0]:.3g}"
+    rows = fewer_rows(rows_of_loss(base), rows_of_loss(candidate))
+    if rows is not None and rows[1] < rows[0]:
+        return "discard", f"its loss is over {rows[1]:.0%} of the tokens, and the base's over {rows[0]:.0%}"
     if not (diff.changed or diff.unknown or diff.left_out):
         return "discard", "both sides ran the same code and inputs; is the package installed from one of them?"
     return None

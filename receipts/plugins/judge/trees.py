@@ -53,6 +53,7 @@ STARTERS: Final = frozenset(("sitecustomize.py", "usercustomize.py", "receipts.t
 LOADED: Final = (".py", ".pth", ".so", ".sh", ".pyc")
 LARGE: Final = 16 << 20  # bytes of a file that is hashed only where somebody added it
 MAX_NAMED: Final = 5
+PREFIX: Final = "receipts-judge-"  # of the folder that a call works in
 PACKAGE: Final = Path(receipts.__file__).parent
 BESIDE_STORE: Final = ("", "-wal", "-shm", "-journal", ".evidence/")
 
@@ -182,8 +183,9 @@ def sides(revision: str | None, other: Path | None, store: Path | None = None) -
     Raises UsageError for a revision that there is none of, and outside a repository.
     """
     here = Path.cwd()
-    place = Path(tempfile.mkdtemp(prefix="receipts-judge-"))
+    place = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
+        (place / "owner").write_text(str(os.getpid()))
         top = _top(here) or (None if revision else here)
         if top is None:
             raise UsageError(
@@ -201,6 +203,7 @@ def sides(revision: str | None, other: Path | None, store: Path | None = None) -
         candidate = SideFolder(top, below, place / "candidate.index", objects)
         base = candidate
         if revision is not None:
+            _clear(top)
             _check_out(top, revision, place / "base")
             base = SideFolder(place / "base", below, place / "base.index", objects)
             for name in ignored:
@@ -239,6 +242,18 @@ def _check_out(top: Path, revision: str, place: Path) -> None:
         ) from None
     # A hook of the work tree may write what it likes.
     git("-c", "core.hooksPath=/dev/null", "worktree", "add", "--quiet", "--detach", str(place), commit, folder=top)
+
+
+def _clear(top: Path) -> None:
+    """Remove what calls that were killed have left checked out."""
+    for line in git("worktree", "list", "--porcelain", folder=top).splitlines():
+        path = Path(line.removeprefix("worktree "))
+        if line.startswith("worktree ") and path.parent.name.startswith(PREFIX):
+            with suppress(OSError, ValueError, UsageError):
+                owner = int((path.parent / "owner").read_text())
+                if owner != os.getpid() and not Path(f"/proc/{owner}").exists():
+                    git("worktree", "remove", "--force", str(path), folder=top)
+                    shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _ignored(top: Path) -> list[str]:

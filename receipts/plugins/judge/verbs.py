@@ -11,7 +11,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,80}")
 SUBREAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of Linux
 GRACE: Final = 2.0  # seconds in which what a launch left behind may end by itself
+# A candidate that takes so many times the base's longest launch, and so many seconds more, hangs.
+MAX_TIMES: Final = 5.0
+MIN_LIMIT: Final = 60.0
 
 
 @verb("judge")
@@ -167,10 +170,16 @@ class Turns:
     asked: Asked
     name: str
     settings: dict[str, str]
-    ended: str | None = None  # why there is nothing to judge: the candidate fails before its first step
+    ended: str | None = None  # why there is nothing to judge: the candidate fails before its first step, or hangs
+    longest: float = 0.0  # seconds of a launch of the base
 
     def run(self, most: int) -> None:
-        """Launch until there is an answer, or so many turns were run."""
+        """Launch until there is an answer, or so many turns were run. Raises UsageError while another call does."""
+        if other := next(processes_with(f"RECEIPTS_SESSION={SESSION}{self.name}"), None):
+            raise UsageError(
+                f"a launch of {self.name} is running, as process {other}: of another call, or of one that was killed; "
+                "wait for it, or end it"
+            )
         adopt()
         known = _answer(self.session, self.name)
         if known is not None and known["answer"] != "again":
@@ -178,8 +187,12 @@ class Turns:
             return
         new: list[str] = []
         for _ in range(most):
-            done = (known or {}).get("turns", 0)
-            for side in ("base", "candidate") if done % 2 == 0 else ("candidate", "base"):
+            done, launched = (known or {}).get("turns", 0), (known or {}).get("launched", {})
+            order = ("base", "candidate") if done % 2 == 0 else ("candidate", "base")
+            # A call that was killed has left one side short of a launch.
+            fewest = min(launched.values(), default=0)
+            behind = [side for side in order if launched.get(side, 0) == fewest]
+            for side in behind:
                 new = self.sides.refuse_moved()
                 following = next((looks for looks in LOOKS if looks > done), done)
                 output.note(f"receipts: {side}, turn {done + 1}; the next look is after {following}")
@@ -204,9 +217,17 @@ class Turns:
         at = (self.sides.base if side == "base" else self.sides.candidate).folder
         # Standard output is the answer's alone.
         launch = service("launch", "receipts judge").launch
-        before = children()
-        code, ids = launch(self.session, self.words[side], environment, at, sys.stderr.fileno(), quiet=True)
+        before, begun = children(), time.monotonic()
+        limit = self.longest * MAX_TIMES + MIN_LIMIT if side == "candidate" and self.longest else None
+        out = sys.stderr.fileno()
+        code, ids = launch(self.session, self.words[side], environment, at, out, quiet=True, limit=limit)
         end_left_behind(before)
+        spent = time.monotonic() - begun
+        if side == "base":
+            self.longest = max(self.longest, spent)
+        elif limit is not None and spent > limit:
+            self.ended = f"the candidate was ended after {spent:,.0f} s; the base took {self.longest:,.0f} s at most"
+            return False
         if code == -signal.SIGINT:
             raise KeyboardInterrupt
         if code and side == "base":
@@ -245,6 +266,14 @@ def children() -> set[int]:
     with suppress(OSError, ValueError):
         return {int(word) for path in lists for word in path.read_text().split()}
     return set()
+
+
+def processes_with(variable: str) -> Iterator[int]:
+    """The processes that were started with a variable of the environment; none where the system does not tell."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if variable.encode() in path.read_bytes().split(b"\0"):
+                yield int(path.parent.name)
 
 
 def end_left_behind(before: set[int]) -> None:

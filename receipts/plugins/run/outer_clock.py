@@ -195,6 +195,7 @@ class OuterClock:
 ARMING: Final = Path(receipts.emit.__file__).parent / "sight" / "site"
 MAX_JOURNAL: Final = 16 << 20  # bytes: a longer one is no evidence beside its receipt
 MAX_NAMES: Final = 1000
+GRACE: Final = 10.0  # seconds to end in when asked
 
 
 @dataclass
@@ -249,7 +250,7 @@ class ObservedLaunch:
     """A command that was run, and what was seen of it. ``exit_code`` is negative for a signal.
 
     It runs in the folder ``at``, by default this one, and prints to the file descriptor ``out``, by default as this
-    process does.
+    process does. After ``limit`` seconds it is asked to end, and ended soon after.
     """
 
     def __init__(
@@ -259,9 +260,11 @@ class ObservedLaunch:
         environment: Mapping[str, str],
         at: Path | None = None,
         out: int | None = None,
+        limit: float | None = None,
     ) -> None:
         self.folder = folder
         self._at, self._out = at, out
+        self._ends = [] if limit is None else [(limit, signal.SIGTERM), (limit + GRACE, signal.SIGKILL)]
         self.clock = OuterClock(folder.journals, folder.kept)
         self.process = 0
         self.exit_code, self.cpu_seconds = self._run(words, environment)
@@ -286,9 +289,12 @@ class ObservedLaunch:
                 with suppress(OSError):
                     (os.kill if terminal else os.killpg)(child.pid, number)
 
+        begun = time.monotonic()
         with passing(send):
             while True:
                 pause = self.clock.step()
+                if self._ends and time.monotonic() - begun > self._ends[0][0]:
+                    send(self._ends.pop(0)[1])
                 ended, status, usage = os.wait4(child.pid, os.WNOHANG)
                 if ended:
                     break

@@ -184,18 +184,19 @@ def launch(
     *,
     no_submit: bool = False,
     quiet: bool = False,
+    limit: float | None = None,
 ) -> tuple[int, list[str]]:
     """Launch once, and submit what it recorded; the command's code, and the ids of its receipts, or their files.
 
-    It runs in the folder ``at`` and prints to the file descriptor ``out``; ``quiet`` says no verdict. A service of this
-    plugin: *launch*.
+    It runs in the folder ``at`` and prints to the file descriptor ``out``; ``quiet`` says no verdict; it is ended after
+    ``limit`` seconds. A service of this plugin: *launch*.
     """
     from receipts.plugins.run.outer_clock import LaunchFolder, ObservedLaunch
 
     names: list[str] = []
     with _folder() as place:
         folder = LaunchFolder(place)
-        seen = ObservedLaunch(words, folder, folder.environment(os.environ, asked), at, out)
+        seen = ObservedLaunch(words, folder, folder.environment(os.environ, asked), at, out, limit)
         recorded = seen.receipts()
         if not recorded:
             output.note(f"receipts: nothing was recorded: {seen.silence()}")
