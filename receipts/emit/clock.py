@@ -86,9 +86,8 @@ def replaced() -> int:
     """How many functions of the recorder's modules and classes are neither its own nor Python's."""
     package = __name__.rpartition(".")[0]
     known = {package.partition(".")[0], *sys.stdlib_module_names}
-    spaces: list[Any] = [
-        vars(module) for name, module in list(sys.modules.items()) if name.startswith(package) and module
-    ]
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith(package)]
+    spaces: list[Any] = [getattr(module, "__dict__", {}) for module in modules]
     kinds = [kind for space in spaces for kind in space.values() if isinstance(kind, type)]
     spaces += [vars(kind) for kind in kinds if kind.__module__.startswith(package)]
     unlike = {

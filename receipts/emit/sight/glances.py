@@ -64,7 +64,7 @@ class Glances:
         if self._open is not None or rec is None or (enough and rec.steps < self._due):
             return
         self._is_traced = self._traced()
-        if enough if self._is_traced else rec.steps < self._due:
+        if (enough if self._is_traced else rec.steps < self._due) or not self._watch.models.roots:
             return
         self._open = Glance()
         if not dynamo.graphs():  # a hook would be compiled into what is
@@ -96,7 +96,7 @@ class Glances:
         if not whole or not tokens or self._watch.models.one_batch:
             return
         glance.work = {name: amount / tokens for name, amount in glance.work.items()}
-        groups = self._watch.anchor.optimizers()[0].param_groups
+        groups = [group for item in self._watch.anchor.optimizers()[:1] for group in item.param_groups]
         glance.gradients = sum(item.numel() for group in groups for item in group["params"] if item.grad is not None)
         (self.traced if self._is_traced else self.others).append(glance)
 
