@@ -35,6 +35,8 @@ RANK: Final = "rank"
 # Figures of memory that the engine keeps, in bytes.
 SIZES: Final = ("peak_bytes", "peak_reserved_bytes", "bytes_used", "bytes_limit")
 _FIELDS: Final = frozenset(FIELDS)
+# Characters of a line before a record that tell whose it is: a line of thousands of records is read in one pass.
+_BEFORE: Final = 10_000
 _RATES: Final = _FIELDS - {"loss", "grad_norm", "global_batch"}
 
 
@@ -274,7 +276,7 @@ class RecordReader(LineReader):
         if not self.complete(record.spans):
             return
         words = {label: (text[start:stop].encode(),) for label, (start, stop) in record.spans.items()}
-        columns = RecordColumns((number,), (number,), words, text[: record.stop])
+        columns = RecordColumns((number,), (number,), words, text[max(0, record.start - _BEFORE) : record.stop])
         self._width = len(words) if record.whole else self._width
         self.rows(self._rows(columns, lambda label: [self.parse(columns.words(label)[0].decode()) or 0.0]))
 
