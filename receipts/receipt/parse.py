@@ -110,10 +110,13 @@ class Parsed:
 
 def parse(document: Document) -> Parsed:
     """Check a document and return the receipt. Raises InputError with every problem, each with its path."""
-    plain = _plain(document)
-    if plain is not None:
-        return plain
+    # Of a large document the limits are looked at first.
+    modelled = _modelled(document) if len(document.raw) <= LARGE else None
+    if modelled is not None and surely_strict(document.raw, modelled.flat.keys_written):
+        return modelled  # surely nothing of it is to be refused: a third of the exact reader's time
     tree = parse_json(document)
+    if modelled is not None:
+        return modelled
     current = upcast(tree, document.source)
     raw = document.raw if current is tree else json.dumps(current).encode()
     try:
@@ -129,14 +132,6 @@ def parse_again(document: Document) -> Parsed:
     That they are strict JSON was seen then; what the model asks is asked again. Raises InputError as `parse` does.
     """
     return _modelled(document) or parse(document)
-
-
-def _plain(document: Document) -> Parsed | None:
-    """The receipt of a document in which surely nothing is to be refused, at a third of the exact reader's time."""
-    if len(document.raw) > LARGE:
-        return None  # its limits are looked at first
-    parsed = _modelled(document)
-    return parsed if parsed is not None and surely_strict(document.raw, parsed.flat.keys_written) else None
 
 
 def _modelled(document: Document) -> Parsed | None:
