@@ -296,10 +296,14 @@ def _refuse_secrets(parsed: Parsed) -> None:
     """Refuse what a store would keep for ever: an issued token, a password by its name or in an address."""
     if not may_hold_secret(parsed.raw.decode("utf-8", "replace")):
         return
+    items = {path: value if isinstance(value, list) else [value] for path, value in parsed.stated.items()}
+    # Mostly it was an escaped character, and all leaves at once, as they read without escapes, show that it was no more.
+    if not may_hold_secret("\n".join("\n".join([f"{path}\0", *map(str, of)]) for path, of in items.items())):
+        return
     problems = [
         Problem(path, f"it holds what looks like a secret ({start})", "take it out: a store keeps what it was given")
-        for path, value in parsed.stated.items()
-        for item in (value if isinstance(value, list) else [value])
+        for path, of in items.items()
+        for item in of
         if (start := secret_under(path, item))
     ]
     if problems:
