@@ -99,6 +99,14 @@ def answers(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[d
     return whole, light
 
 
+@pytest.fixture(scope="module")
+def place(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose store has receipts."""
+    place = _folder(tmp_path_factory.mktemp("needs") / "place", checkout)
+    _answers(place, (), COMMANDS["submit"])
+    return place
+
+
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "report weekly"])
 def test_a_command_answers_the_same_without_the_extras(name: str, answers: Any) -> None:
     whole, light = answers
@@ -117,12 +125,9 @@ def test_a_report_without_pyarrow_is_the_same_but_for_its_parquet_and_says_so(an
     )
 
 
-def test_a_report_that_is_written_again_without_pyarrow_leaves_no_parquet_of_before(
-    checkout: Path, tmp_path: Path
-) -> None:
-    place = _folder(tmp_path / "week", checkout)
+def test_a_report_that_is_written_again_without_pyarrow_leaves_no_parquet_of_before(place: Path) -> None:
     report = COMMANDS["report weekly"]
-    _answers(place, (), COMMANDS["submit"], report)
+    _answers(place, (), report)
     assert len(list(place.glob("week/*.parquet"))) == 2
     _answers(place, EXTRAS, report)
     assert not list(place.glob("week/*.parquet"))
@@ -137,13 +142,19 @@ NEEDS = {
 }
 
 
-@pytest.mark.parametrize("name", NEEDS)
-def test_a_missing_extra_is_one_sentence_with_what_to_install(name: str, checkout: Path, tmp_path: Path) -> None:
-    words, library, extra = NEEDS[name]
-    place = _folder(tmp_path / "place", checkout)
-    _answers(place, (), COMMANDS["submit"], ("export", "exported"))
+@pytest.fixture(scope="module")
+def without(place: Path) -> dict[str, tuple[int, str, str]]:
+    """What each command answers that needs a library which is not installed, by its name."""
+    _answers(place, (), ("export", "exported"))
     (place / "run.log.zst").write_bytes(bytes.fromhex("28b52ffd0458410000") + b"step 1 loss 2.0\n")
-    ((code, _, err),) = _answers(place, EXTRAS, words)
+    answers = _answers(place, EXTRAS, *(words for words, _, _ in NEEDS.values()))
+    return dict(zip(NEEDS, answers, strict=True))
+
+
+@pytest.mark.parametrize("name", NEEDS)
+def test_a_missing_extra_is_one_sentence_with_what_to_install(name: str, without: Any) -> None:
+    _, library, extra = NEEDS[name]
+    code, _, err = without[name]
     assert code == 2
     (line,) = err.splitlines()
     assert re.search(rf"{library} is not installed, and .+ needs it: pip install 'frontier-receipts\[{extra}\]'$", line)

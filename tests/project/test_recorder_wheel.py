@@ -67,7 +67,7 @@ class Environment:
 
     def _clean(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "RECEIPTS_"))}
-        return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        return {**kept, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
 @pytest.fixture

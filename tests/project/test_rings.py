@@ -27,7 +27,7 @@ RINGS = sorted(
     for path in (ROOT / "receipts" / kind).glob("*/__init__.py")
 )
 # A ring imports no other ring (the layers say so), so several go at once, or each alone.
-TOGETHER = unless_thorough(5, 1)
+TOGETHER = unless_thorough(10, 1)
 GROUPS = [RINGS[first : first + TOGETHER] for first in range(0, len(RINGS), TOGETHER)]
 # The tests of the kernel: what is not of a ring, nor of the project as a whole.
 KERNEL_TESTS = sorted(

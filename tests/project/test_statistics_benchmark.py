@@ -13,6 +13,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 SMALL = {"pool": 30, "sessions": 30, "raw": 4, "cell": 10, "steps": (200,)}
+TINY = {**SMALL, "pool": 6, "sessions": 6, "cell": 2}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def simulated(benchmark: ModuleType) -> list[Any]:
 
 
 def test_the_simulation_is_the_same_every_time(benchmark: ModuleType, simulated: list[Any]) -> None:
-    size = benchmark.Size(**{**SMALL, "pool": 10, "sessions": 10})
+    size = benchmark.Size(**TINY)
     assert benchmark.simulate(size) == benchmark.simulate(size)
     assert {row.order for row in simulated} == {"AB", "ABBA", "one"}
     assert all(0.0 <= row.excludes <= 1.0 for row in simulated)
@@ -59,5 +60,5 @@ def test_bars_speak_of_the_worst_cell(benchmark: ModuleType, simulated: list[Any
 
 
 def test_every_bar_is_measured(benchmark: ModuleType) -> None:
-    _, found = benchmark.every_bar(benchmark.Size(**SMALL))
+    _, found = benchmark.every_bar(benchmark.Size(**{**TINY, "cell": 10}))
     assert len({item.name for item in found}) == len(found) == 19
