@@ -297,7 +297,7 @@ def _refuse_secrets(parsed: Parsed) -> None:
     if not may_hold_secret(parsed.raw.decode("utf-8", "replace")):
         return
     items = {path: value if isinstance(value, list) else [value] for path, value in parsed.stated.items()}
-    # Mostly it was an escaped character, and all leaves at once, as they read without escapes, show that it was no more.
+    # Mostly it was an escaped character: all leaves at once, read without escapes, show that it was no more.
     if not may_hold_secret("\n".join("\n".join([f"{path}\0", *map(str, of)]) for path, of in items.items())):
         return
     problems = [
