@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
+from receipts.plugins.why.classes import GRAPH
 from receipts.plugins.why.difference import TracedLaunch, common_ranks
 from receipts.plugins.why.profile import Profile
 from receipts.publish.text import words
@@ -44,9 +45,14 @@ class Refusal(NamedTuple):
     do: str
 
 
+# Sentences whose advice is not that of their refusal.
+_ADVISED: Final = ("graphs",)
+
+
 def refusal(name: str, sentence: str = "", /, **values: Any) -> Refusal:
     """A refusal by its name; its ``sentence``, if that is not called as it is."""
-    return Refusal(name.replace("_", "-"), say(sentence or name, **values), say(f"{name}_do", record=RECORD))
+    advice = f"{sentence if sentence in _ADVISED else name}_do"
+    return Refusal(name.replace("_", "-"), say(sentence or name, **values), say(advice, record=RECORD))
 
 
 def of_side(
@@ -88,7 +94,14 @@ def _of_profiles(where: str, profiles: Sequence[Profile], *, span: bool) -> Iter
         yield refusal("thinned", where=where, least=min(launched), most=max(launched))
     other = sum(profile.told[2] for profile in profiles) / (sum(sum(profile.told) for profile in profiles) or 1)
     if other > MAX_OTHER:
-        yield refusal("unclassed", where=where, share=other, most=MAX_OTHER)
+        graphs = sum(
+            step.times[profile.classes.index(GRAPH)]
+            for profile in profiles
+            for step in profile.kept
+            if GRAPH in profile.classes
+        )
+        rows = "graphs" if graphs * 2 > sum(profile.told[2] for profile in profiles) else ""
+        yield refusal("unclassed", rows, where=where, share=other, most=MAX_OTHER)
 
 
 def _of_another_launch(where: str, profile: Profile, receipt: Parsed) -> Iterator[Refusal]:
