@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from receipts.plugins.lint.quantity import quantities, si
+from receipts.plugins.lint.quantity import factor_of, quantities, si
 from receipts.plugins.lint.statement import Statement
 from receipts.receipt.accelerators import ACCELERATORS
 from receipts.stats.rounding import Interval
@@ -63,7 +63,7 @@ def disagreement(a: Interval, b: Interval, share: Statement) -> str:
     if a.low <= 0 or b.low <= 0 or len(share.values) != 1:
         return ""
     # A printed share may be cut off, not rounded.
-    size = Interval.around(abs(share.values[0]), 2 * share.halves[0]) * (0.01 if share.unit == "%" else 1.0)
+    size = Interval.around(abs(share.values[0]), 2 * share.halves[0]) * factor_of(share)
     meant = (1.0 + size, size * -1.0 + 1.0, size) if share.unit == "%" else (size,)
     if any(one.meets(way) for one in meant for way in (b / a, a / b)):
         return ""
@@ -80,8 +80,8 @@ def _pairs(drafts: Sequence[Statement], text: str) -> list[_Pair]:
         alone = [item.metric for item in readings].count(first.metric) == 2 and first.metric == second.metric
         words = _PAIRED.findall(text, max(0, first.start - 40), second.end + 20)
         if alone and len(words) >= 2:
-            b = second.intervals[0] * ((si(second.unit) or 1.0) / (si(first.unit) or 1.0))
-            pairs.append(_Pair(first.intervals[0], b, first.metric, first.start, second.end))
+            a, b = (one.intervals[0] * factor_of(one) for one in (first, second))
+            pairs.append(_Pair(a, b, first.metric, first.start, second.end))
     return pairs
 
 
@@ -112,8 +112,8 @@ def _share_of_peak(drafts: list[Statement], text: str) -> list[Statement]:
     if not len(peaks) == len(shares) == len(rates) == 1 or shares[0].bound not in ("", "about"):
         return drafts
     peak, share, rate = next(quantities(peaks[0]["before"] or peaks[0]["after"])), shares[0], rates[0]
-    ratio = rate.intervals[0] * ((si(rate.unit) or 1e12) / (peak.values[0] * (si(peak.unit) or 1e12)))
-    stated = Interval.around(share.values[0], 2 * share.halves[0]) * (0.01 if share.unit == "%" else 1.0)
+    ratio = rate.intervals[0] * (factor_of(rate) * 1e12 / (peak.values[0] * (si(peak.unit) or 1e12)))
+    stated = Interval.around(share.values[0], 2 * share.halves[0]) * factor_of(share)
     if Interval(stated.low / _WIDE, stated.high * _WIDE).meets(ratio):
         return drafts
     wrong = f"{rate.values[0]:,g} of {peak.values[0]:,g} {peak.unit} are {ratio.low:.1%}"
@@ -123,27 +123,16 @@ def _share_of_peak(drafts: list[Statement], text: str) -> list[Statement]:
 @cache
 def known_peaks() -> frozenset[float]:
     """Peaks of known accelerators in TFLOP/s: such a number is a specification unless it was measured."""
-    tables = [
-        one for chip in ACCELERATORS for one in (chip.dense_peak_flops_per_second, chip.sparse_peak_flops_per_second)
-    ]
-    peaks = [value / 1e12 for table in tables for value in table.values()]
+    tables = [(chip.dense_peak_flops_per_second, chip.sparse_peak_flops_per_second) for chip in ACCELERATORS]
+    peaks = [value / 1e12 for pair in tables for table in pair for value in table.values()]
     return frozenset(shown for peak in peaks for shown in (round(peak, 1), float(round(peak)), float(int(peak))))
 
 
 @cache
 def _chip_words() -> re.Pattern[str]:
-    names = sorted(
-        {name for chip in ACCELERATORS for name in chip.names if name not in ("cpu", "v4")}, key=len, reverse=True
-    )
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(re.escape(name) for name in names)})(?![\w])", re.IGNORECASE)
-
-
-def chips_in(text: str) -> frozenset[str]:
-    """The accelerators that a text names, by their keys; of one that is sold in several forms, all."""
-    words = {match[0].lower() for match in _chip_words().finditer(text)}
-    return frozenset(
-        chip.key for chip in ACCELERATORS if any(name.startswith(word) for name in chip.names for word in words)
-    )
+    names = {name for chip in ACCELERATORS for name in chip.names if name not in ("cpu", "v4")}
+    longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+    return re.compile(rf"(?<![\w-])(?:{longest_first})(?![\w])", re.IGNORECASE)
 
 
 def beyond_hardware(drafts: Sequence[Statement], text: str) -> list[Statement]:
@@ -156,17 +145,18 @@ def _beyond(item: Statement, text: str) -> str:
     judged = rate or item.metric in ("mfu", "peak_bytes")
     if not judged or item.kind == "ratio" or not item.values or item.direction in ("better", "worse"):
         return ""
-    value = max(one.low for one in item.intervals)
+    value = max(one.low for one in item.intervals) * factor_of(item)
     if item.metric == "mfu":
-        return "an MFU above 100 % is not possible" if value > (100.0 if item.unit == "%" else 1.0) else ""
+        return "an MFU above 100 % is not possible" if value > 1.0 else ""
     if not (_EACH.search(item.unit + text[item.end : item.end + 16]) or (rate and _EACH.search(text))):
         return ""
-    named = chips_in(text)
+    words = {match[0].lower() for match in _chip_words().finditer(text)}
     limits: list[float] = []
-    for chip in (one for one in ACCELERATORS if one.key in named):
+    # Of an accelerator that is sold in several forms, all are meant.
+    for chip in (one for one in ACCELERATORS if any(name.startswith(word) for name in one.names for word in words)):
         peaks = (*chip.dense_peak_flops_per_second.values(), *chip.sparse_peak_flops_per_second.values())
-        limits.append(max(peaks, default=0.0) if rate else float(chip.hbm_bytes or 0))
-    if not limits or not all(limits) or value * (si(item.unit) or 1.0) <= max(limits) * _WIDE:
+        limits.append(max(peaks, default=0.0) / 1e12 if rate else float(chip.hbm_bytes or 0))
+    if not limits or not all(limits) or value <= max(limits) * _WIDE:
         return ""
-    highest = f"{max(limits) / 1e12:,g} TFLOP/s" if rate else f"{max(limits) / 2**30:,g} GiB"
+    highest = f"{max(limits):,g} TFLOP/s" if rate else f"{max(limits) / 2**30:,g} GiB"
     return f"no accelerator that is named here has more than {highest}"

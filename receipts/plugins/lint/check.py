@@ -50,6 +50,17 @@ class LintResult:
         assert item is not None
         return item.file, item.line, item.column
 
+    @property
+    def rule(self) -> str:
+        """The rule's code, or a name for what has none."""
+        return self.code or ("page-note" if self.state == "remark" else "unproven")
+
+    @property
+    def message(self) -> str:
+        """What was found, and what to do."""
+        words = f"“{self.statement.text}”: " if self.statement and self.state != "unreceipted" else ""
+        return f"{words}{self.found}" + (f". To do: {self.do}" if self.do else "")
+
 
 class Checker:
     """Checks statements, and keeps what it fetched: a page quotes the same receipts again and again.
@@ -124,28 +135,22 @@ class Checker:
     def _rank(self, results: list[LintResult], places: list[int]) -> None:
         """Refuse one number of an order that ranks MFU of lanes: a sentence at its own, else the first other."""
         words: dict[str, frozenset[str]] = {}
-        statements = {at: item for at in places if (item := results[at].statement) is not None}
-        own_sentence = next(
-            (at for at, item in statements.items() if item.about and item.order.startswith("text")), None
-        )
-        for at, item in statements.items():
-            receipts = (
-                [self._receipts[word] for word in item.link.receipts if word in self._receipts] if item.link else []
-            )
-            own = {one.receipt.run.lane: frozenset({one.receipt.run.lane}) for one in receipts}
-            if own_sentence is not None or not own:
+        items = {at: item for at in places if (item := results[at].statement) is not None}
+        sentence = next((at for at, item in items.items() if item.about and item.order.startswith("text")), None)
+        for at, item in items.items():
+            links = item.link.receipts if item.link else ()
+            lanes = (self._receipts[word].receipt.run.lane for word in links if word in self._receipts)
+            own = {lane: frozenset({lane}) for lane in lanes}
+            if sentence is not None or not own:
                 own |= self._lane_words.lanes(item.about)
-            if own_sentence is None and self._lane_words.apart(own):
+            if sentence is None and self._lane_words.apart(own):
                 continue  # one row that names two lanes
             words |= own
-            if own_sentence is None and self._lane_words.apart(words):
-                own_sentence = at
-                break
-        apart = self._lane_words.apart(words)
-        if apart and own_sentence is not None:
-            ranked = statements[own_sentence]
-            answer = self._offense(ranked, "refuted", "E", tuple(sorted(apart)))
-            results[own_sentence] = self._coded(answer, ranked) if answer else results[own_sentence]
+            if apart := self._lane_words.apart(words):
+                at = at if sentence is None else sentence
+                if answer := self._offense(items[at], "refuted", "E", tuple(sorted(apart))):
+                    results[at] = self._coded(answer, items[at])
+                return
 
     def _offense(self, item: Statement, state: State, level: str, lanes: tuple[str, ...] = ()) -> LintResult | None:
         """What a rule of that level finds of a statement that is ranked among ``lanes``; None if it finds nothing."""
@@ -214,12 +219,8 @@ class Checker:
         if outcome != wanted:
             return LintResult("refuted", f"{name} ended {outcome}", f"link a launch that ended {wanted}", "overstated")
         shapes = {path.rpartition(".")[2]: parsed.stated.get(path) for path in _SHAPES}
-        matches = (
-            [value for value in shapes.values() if value and abs(value - item.values[0]) <= item.halves[0]]
-            if item.values
-            else []
-        )
-        if item.values and not item.unit and not matches:
+        within = [value and abs(value - item.values[0]) <= item.halves[0] for value in shapes.values() if item.values]
+        if item.values and not item.unit and not any(within):
             ran = ", ".join(f"{shape} {value}" for shape, value in shapes.items() if value is not None)
             return LintResult("refuted", f"{name} ran with {ran}", "link that shape", "overstated")
         metric = metrics.get("peak_bytes")

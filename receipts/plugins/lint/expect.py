@@ -20,7 +20,7 @@ from urllib.parse import unquote
 from receipts import metrics
 from receipts.base.files import read_small
 from receipts.metrics import Metric
-from receipts.plugins.lint.quantity import si
+from receipts.plugins.lint.quantity import factor_of
 from receipts.plugins.lint.statement import MIRRORED, Bound, Direction, Statement
 from receipts.receipt.accelerators import find_accelerator
 from receipts.stats.rounding import Interval
@@ -56,17 +56,6 @@ def _opened(interval: Interval, bound: Bound, least: float) -> Interval:
         case "reach":
             return Interval(min(least, interval.low), interval.high)
     return interval
-
-
-def factor_of(statement: Statement) -> float:
-    """Factor from the statement's unit to its metric's."""
-    if statement.unit in ("%", "points"):
-        return 0.01
-    if statement.metric == "tflops_per_second_per_chip":
-        return (si(statement.unit) or 1e12) / 1e12
-    if statement.metric in ("tokens_per_second", "tokens_per_second_per_chip"):
-        return 1.0
-    return si(statement.unit) or 1.0
 
 
 def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ...]:
@@ -186,7 +175,7 @@ def disagreeing(item: Statement) -> RecipeFigure | None:
     for path in _linked(Path(item.file), item.line):
         figure = _figures(path).get(item.metric)
         if figure is not None:
-            size = 0.01 if item.unit == "%" else 1.0
+            size = factor_of(item)
             off = abs(item.values[0] * size - figure.value)
             return None if off <= item.halves[0] * size + TOLERANCE * figure.value else figure
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from receipts.base.units import LETTERS, SCALES, UNSIGNED, factor, half_place, plain
-from receipts.plugins.lint.statement import Bound
+from receipts.plugins.lint.statement import Bound, Statement
 
 _EACH = r"(?:\s?(?:/|per\s|a\s|each\s)\s?(?:GPU|chip|device|card|rank|accelerator|core|node|die)s?)?"
 _PER = r"\s?(?:/|per\s|an?\s|each\s)\s?"
@@ -199,3 +199,14 @@ def relative(unit: str, to: str) -> float:
     """Factor from one unit to another of the same dimension: minutes to seconds is 60."""
     left, right = si(unit), si(to)
     return left / right if left and right else 1.0
+
+
+def factor_of(statement: Statement) -> float:
+    """Factor from the statement's unit to its metric's."""
+    if statement.unit in ("%", "points"):
+        return 0.01
+    if statement.metric == "tflops_per_second_per_chip":
+        return (si(statement.unit) or 1e12) / 1e12
+    if statement.metric in ("tokens_per_second", "tokens_per_second_per_chip"):
+        return 1.0
+    return si(statement.unit) or 1.0

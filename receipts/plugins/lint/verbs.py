@@ -1,24 +1,109 @@
 """``receipts lint``: performance statements in Markdown, and whether their receipts bear them out.
 
-A call names files, folders and everything below them, or standard input.
+A call names files, folders and everything below them, or standard input. Results are printed as text, as JSON, as SARIF
+2.1.0 (OASIS standard, 2020), or as GitHub's workflow annotations.
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path, PurePath
+from typing import Any, TextIO
+from urllib.parse import quote
 
 import click
 
 from receipts.base.errors import NotFound, UsageError
+from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, verb
+from receipts.plugins.lint.check import Checker, LintResult, State
+from receipts.publish.terminal import Terminal, clean
 
-if TYPE_CHECKING:
-    from receipts.plugins.lint.check import LintResult
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+LEVELS: dict[State, str] = {  # of what is worth a line: all but what holds or is ignored
+    "refuted": "error",
+    "stale": "error",
+    "unproven": "warning",
+    "unreceipted": "warning",
+    "remark": "warning",
+}
+
+
+def _text(results: Sequence[LintResult], terminal: Terminal) -> Iterator[str]:
+    """A line for each result, as compilers have it, with what to do below it; then the counts by state."""
+    for result in (one for one in results if one.state in LEVELS):
+        place = ":".join(map(str, result.place))
+        unlinked = result.state == "unreceipted"
+        quoted = f"“{result.statement.text}” " if result.statement and not unlinked else ""
+        code = f" {result.code}" if result.code else ""
+        yield f"{clean(place)}: {terminal.paint(result.state, result.state)}{code} {clean(quoted + result.found)}"
+        if result.do and not unlinked:
+            yield from terminal.wrapped(f"do: {result.do}", 4)
+    counts = sorted(Counter(item.state for item in results).items())
+    totals = ", ".join(f"{number:,} {state}" for state, number in counts) or "no performance statement"
+    statements = sum(number for state, number in counts if state != "remark")
+    yield f"{counted(statements, 'statement')}: {totals}" if counts else totals
+
+
+def _as_json(results: Sequence[LintResult]) -> dict[str, Any]:
+    """A document with every statement, also those that hold, and the counts by state."""
+    rows: list[dict[str, Any]] = []
+    for result in results:
+        file, line, column = result.place
+        rows.append({"state": result.state, "code": result.code or None, "file": file, "line": line, "column": column})
+        rows[-1] |= {"found": result.found, "do": result.do or None}
+        if item := result.statement:
+            names = ("end_line", "end_column", "text", "kind", "metric", "values", "unit", "direction")
+            rows[-1] |= {name: getattr(item, name) for name in names}
+            rows[-1] |= {"link": item.link.target if item.link else None}
+    counts = dict(sorted(Counter(item.state for item in results).items()))
+    return {"schema_version": "1.0", "counts": counts, "results": rows}
+
+
+def _sarif(results: Iterable[LintResult], titles: dict[str, str], version: str) -> dict[str, Any]:
+    """A SARIF log with one run. ``titles`` are the rules' names by code."""
+    shown = [result for result in results if result.state in LEVELS]
+    codes = sorted({result.rule for result in shown})
+    rules = [
+        {"id": code, "name": titles.get(code, code), "shortDescription": {"text": titles.get(code, code)}}
+        for code in codes
+    ]
+    items: list[dict[str, Any]] = []
+    for result in shown:
+        file, line, column = result.place
+        region = {"startLine": line, "startColumn": column}
+        if result.statement is not None:
+            region |= {"endLine": result.statement.end_line, "endColumn": result.statement.end_column}
+        # A relative reference with forward slashes; SARIF wants no plain path.
+        place = {"artifactLocation": {"uri": quote(PurePath(file).as_posix())}, "region": region}
+        item = {"ruleId": result.rule, "ruleIndex": codes.index(result.rule), "level": LEVELS[result.state]}
+        items.append(item | {"message": {"text": result.message}, "locations": [{"physicalLocation": place}]})
+    driver = {"name": "receipts lint", "semanticVersion": version, "rules": rules}
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": items}
+    return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _github(results: Iterable[LintResult]) -> Iterator[str]:
+    """GitHub's workflow commands, one line a result."""
+    for result in (one for one in results if one.state in LEVELS):
+        file, line, column = result.place
+        place = f"file={_property(file)},line={line},col={column}"
+        if result.statement is not None and result.statement.end_line == line:
+            place += f",endColumn={result.statement.end_column}"
+        yield f"::{LEVELS[result.state]} {place},title={_property(result.rule)}::{_data(result.message)}"
+
+
+def _data(text: str) -> str:
+    """GitHub's escapes for a message: the runner reads one command a line."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
 
 SUFFIXES = (".md", ".markdown", ".mdx", ".mkd")
 SKIPPED = ("node_modules", "__pycache__", "site-packages")
@@ -97,8 +182,6 @@ def command(
     --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale.
     """
     from receipts.judging.claim import read_claims_file
-    from receipts.plugins.lint import forms
-    from receipts.plugins.lint.check import Checker
     from receipts.plugins.lint.page import page
 
     claims = tuple(read_claims_file(file) for file in claim_files)
@@ -109,11 +192,11 @@ def command(
         from receipts import __version__
 
         titles = {rule.code: rule.name for rule in session.rulebook.rules.rules}
-        output.as_json(forms.sarif(results, titles, __version__))
+        output.as_json(_sarif(results, titles, __version__))
     elif session.as_json or form == "json":
-        output.as_json(forms.as_json(results, dict(sorted(Counter(item.state for item in results).items()))))
+        output.as_json(_as_json(results))
     else:
-        output.line("\n".join(forms.github(results) if form == "github" else forms.text(results, output.terminal())))
+        output.line("\n".join(_github(results) if form == "github" else _text(results, output.terminal())))
     return exit_code(results, strict=strict, max_warnings=max_warnings)
 
 

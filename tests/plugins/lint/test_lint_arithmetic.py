@@ -48,6 +48,7 @@ def test_a_figure_that_the_figures_beside_it_contradict_is_refuted(text: str) ->
         "We see 412 TFLOP/s/GPU, 41.7 % MFU of the 989 TFLOP/s peak.",
         "The cluster of 8 H100 sustained 3,300 TFLOP/s.",
         "Peak memory is 640 GB on 8 H100.",
+        "MFU is now 41.2 %, which is 1.2 points above the MFU of last week.",
         "| run | before | after | Δ |\n|---|---|---|---|\n| step time (ms) | 812 | 640 | −21.2 % |\n",
         "| run | before | after | speedup |\n|---|---|---|---|\n| step time (ms) | 812 | 640 | 1.27× |\n",
         "| run | tok/s |\n|---|---|\n| a | 98.1k → 101.2k (+3.2%) |\n",
