@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from receipts.emit import configuration, python_source
-from receipts.emit.source_reads import SourceReads
+from receipts.emit.python_source import SourceReads
 
 
 def reads(*sources: str) -> SourceReads:

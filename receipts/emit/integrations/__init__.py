@@ -7,7 +7,7 @@ evaluation and checkpoints are spans, as far as the framework tells their beginn
 
 from __future__ import annotations
 
-from receipts.emit.integrations.callbacks import composer_callback, hf_callback, lightning_callback
+from receipts.emit.integrations.loop import composer_callback, hf_callback, lightning_callback
 from receipts.emit.integrations.wrappers import jax_step, maxtext_step, patch_megatron, record_torchtitan
 
 __all__ = [

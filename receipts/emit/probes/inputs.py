@@ -16,9 +16,8 @@ from receipts.emit import configuration, own_launch, python_source
 from receipts.emit.launch_values import key_of
 from receipts.emit.named_files import NamedFiles
 from receipts.emit.probes import environment, imported
-from receipts.emit.python_source import declared
+from receipts.emit.python_source import SourceReads, declared
 from receipts.emit.secrets import allowed, secret_name
-from receipts.emit.source_reads import SourceReads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

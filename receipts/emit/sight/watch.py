@@ -13,13 +13,13 @@ from _thread import get_ident
 
 from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
+from receipts.emit.losses import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.probes import imported, torch_xla
-from receipts.emit.sight import layout, model, root, stages, witness
+from receipts.emit.sight import layout, model, root, witness
 from receipts.emit.sight.glances import Glances
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import Models, failing_batch
 from receipts.emit.sight.look import Checkpoints, Look
-from receipts.emit.sight.reads import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.sight.steps import Anchor
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ class Watch:
         self.driver = self.lazy = ""
         self.ranks: int | None = None
         self.look: Look | None = None
-        self.pipeline: stages.Pipeline | None = None
+        self.pipeline: layout.Pipeline | None = None
         self.skipped = 0
         self.checkpoints = Checkpoints()
         self.steps: list[tuple[int, int, int, int]] = []
@@ -166,10 +166,10 @@ class Watch:
         self._met = True
         self.hooks.install()  # what has been imported since torch was: DeepSpeed, checkpoints, safetensors
         torch = self._torch
-        parts = [imported.part(*name) or Nothing for name in stages.PARTS]
+        parts = [imported.part(*name) or Nothing for name in layout.PARTS]
         modules, others, pipes, schedules = root.living(torch.nn.Module, torch.optim.Optimizer, *parts)
         if pipes:
-            self.pipeline = stages.Pipeline(pipes, schedules)
+            self.pipeline = layout.Pipeline(pipes, schedules)
             self.models.set([self.pipeline.model])
         given = [*optimizers, *(item for ref in self._optimizers if (item := ref()) is not None)]
         if self.models.roots:
