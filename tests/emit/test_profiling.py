@@ -326,6 +326,25 @@ def test_the_witness_gives_way_to_the_job_s_own_profiler(tmp_path: Path, begins:
 
 
 @pytest.mark.usefixtures("profiler")
+def test_the_witness_begins_again_after_a_profiler_of_another_thread(tmp_path: Path) -> None:
+    own, began = _Profile(), threading.Event()
+    work = threading.Thread(target=lambda: (own.start(), began.set()))
+    with Recorder("cpu-torch", out=tmp_path / "run.json", quiet=True, warmup=3) as rec:
+        for number in range(14):
+            with rec.step(tokens=512):
+                pass
+            if number == 1:  # the witness counts the events of the next step
+                work.start()
+                assert not began.wait(0.2)
+            if number == 2:
+                work.join()
+            if number == 5:
+                own.stop()
+    tree = json.loads((tmp_path / "run.json").read_bytes())
+    assert _trace_of(tree) is not None
+
+
+@pytest.mark.usefixtures("profiler")
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_a_run_that_ends_in_its_witness_says_nothing_of_a_fault(tmp_path: Path, count: int) -> None:
     tree = _witnessed(tmp_path, count=count)

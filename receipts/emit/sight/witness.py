@@ -26,6 +26,7 @@ VARIABLE = "RECEIPTS_WITNESS"
 STEPS, WHY_STEPS = 4, 8
 # Events of one step: up to the first so many steps are traced, up to the second one.
 MAX_EVENTS_FOR_FOUR, MAX_EVENTS = 50_000, 500_000
+MAX_WAIT = 50
 # Where no warm-up is stated, as `receipts.ingest.warmup` takes it.
 WARM = 2
 MAX_TEXT = 256 << 20  # of a compiled program
@@ -63,11 +64,33 @@ class Witness(Profiling):
     def __init__(self, path: str, steps: StepTimer, count: int, make_way: Callable[[], None]) -> None:
         self._path, self._way, self._count = path, make_way, count
         self._sized = False
+        self._way_for = 0  # steps that it still waits for a profiler of another thread, which it went for, to begin
         super().__init__(TorchTrace(path, make_way, shapes=False), steps, 1)
+
+    def after_step(self) -> list[str] | None:
+        """As of any trace; after it went for a profiler of another thread, it begins anew when that has ended.
+
+        That it has begun has to be seen: two that begin at one time would overlap.
+        """
+        if self._step is None and self._way_for:
+            self._way_for -= 1
+            if self._trace.busy():
+                self._way_for, self._asked, self._whole, self._left = 0, False, 0, 1
+                self._trace = TorchTrace(self._path, self._way, shapes=False)
+            elif not self._way_for:
+                self._unflag()
+                return []
+            return None
+        return super().after_step()
 
     def _finish(self, cut: int | None) -> list[str] | None:
         if self._sized and self._whole:
             return super()._finish(cut)
+        if self._asked and not self._sized and cut is None:
+            self._end()
+            self._trace.drop()
+            self._way_for = MAX_WAIT
+            return None
         if self._step is not None:
             self._end()
         events = self._events() if cut is None and not self._sized and not self._asked else MAX_EVENTS + 1
