@@ -18,6 +18,25 @@ if TYPE_CHECKING:
 PATIENCE = 8
 
 
+class Moment:
+    """What there was when an optimizer had stepped, counted from the start."""
+
+    __slots__ = ("backwards", "norms", "totals")
+
+    def __init__(self, backwards: int = 0, norms: int = 0, totals: tuple[tuple[int, int, int], ...] = ()) -> None:
+        self.backwards = backwards
+        self.norms = norms
+        self.totals = totals
+
+    def same(self, other: Moment) -> bool:
+        """Whether nothing was computed between the two, as far as that is seen at all."""
+        seen = self.backwards or any(map(any, self.totals))
+        return bool(seen) and self.backwards == other.backwards and self.totals == other.totals
+
+    def __repr__(self) -> str:
+        return f"Moment({self.backwards} backward passes, {self.totals})"
+
+
 class Anchor:
     """Calls of optimizers, and which of them end steps; ``ended`` is called with the time of each and what it was told.
 

@@ -20,7 +20,7 @@ from receipts.emit.sight.glances import Glances
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import Models, failing_batch
 from receipts.emit.sight.look import Checkpoints, Look
-from receipts.emit.sight.steps import Anchor
+from receipts.emit.sight.steps import Anchor, Moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,25 +39,6 @@ OWN_SCOPES = ("ProfilerStep#", "receipts.step#")
 
 class Nothing:
     """What no object is of."""
-
-
-class Moment:
-    """What there was when an optimizer had stepped, counted from the start."""
-
-    __slots__ = ("backwards", "norms", "totals")
-
-    def __init__(self, backwards: int = 0, norms: int = 0, totals: tuple[tuple[int, int, int], ...] = ()) -> None:
-        self.backwards = backwards
-        self.norms = norms
-        self.totals = totals
-
-    def same(self, other: Moment) -> bool:
-        """Whether nothing was computed between the two, as far as that is seen at all."""
-        seen = self.backwards or any(map(any, self.totals))
-        return bool(seen) and self.backwards == other.backwards and self.totals == other.totals
-
-    def __repr__(self) -> str:
-        return f"Moment({self.backwards} backward passes, {self.totals})"
 
 
 class Watch:
