@@ -16,11 +16,8 @@ from typing import Any
 import pytest
 
 from probe_stage import lab
-<<<<<<< HEAD
-from receipts.emit.sight import glances
-=======
 from receipts.emit.losses import Kept, StepLoss, StepNorm
->>>>>>> 4018f020 (emit: stages, callbacks, reads of a source and of losses stand with their noun)
+from receipts.emit.sight import glances
 from receipts.emit.sight.inputs import batch_of
 from receipts.emit.sight.layout import Pipeline
 from receipts.emit.sight.model import count_backward
