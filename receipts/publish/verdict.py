@@ -220,7 +220,8 @@ def outcome(item: Submission, *, alone: bool = False) -> Page:
     lead += [say_submit("stands", id=other[:12]) for other in stored.undecided]
     lead += [] if stored.stands else [say_submit("fell")]
     again = "" if stored.new else say_submit("again", at=stored.at)
-    return Page(item.name, (f"{stored.id[:12]}  ", marked(stored.status), f"  {item.name}{again}"), lead=tuple(lead))
+    name = "" if stored.id.startswith(item.name) else f"  {item.name}"  # a receipt without a label is called by its id
+    return Page(item.name, (f"{stored.id[:12]}  ", marked(stored.status), f"{name}{again}"), lead=tuple(lead))
 
 
 def added(name: str, item: Ingested, *, alone: bool = True) -> Page:

@@ -63,7 +63,9 @@ def _weaker(comparison: Comparison, open_findings: Iterable[Finding], a: Parsed,
     lacking = {item.subject for item in open_findings} & {"a", "b"}
     if len(lacking) == 1:
         return a if "a" in lacking else b
-    return a if len(comparison.a) < len(comparison.b) else b
+    result = comparison.headline  # of the launches that were named, those that count come first
+    samples = (result.a.launches, result.b.launches) if result is not None else (0, 0)
+    return a if (samples[0], len(comparison.a)) < (samples[1], len(comparison.b)) else b
 
 
 def _is_open(item: Finding) -> bool:

@@ -324,7 +324,7 @@ def _advise(session: Session, whole: Amended, verdict: ReceiptVerdict) -> None:
     from receipts.receipt import parse
     from receipts.stats.steady import MINIMUM_STEPS
 
-    output.note(f"receipts: lane {verdict.lane}; all findings: receipts check {verdict.receipt[:12]}")
+    output.note(f"receipts: lane {verdict.lane}; its numbers: receipts show {verdict.receipt[:12]}")
     if errors := grouped(verdict.findings).at(Level.ERROR):
         output.note(f"receipts: {'; '.join(offense(errors))}")
     segment = session.rulebook.launch(parse(whole.document)).segment

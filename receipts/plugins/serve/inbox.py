@@ -54,12 +54,12 @@ def failures(call: Call) -> View:
         except (NotFound, UsageError) as error:
             values["fits"], status = ((str(error),), ()), status_of(error)
     costs = [hours for item in rows if (hours := _chip_hours(item)) is not None]
-    cost = f"{sum(costs):,.1f} chip-hours" if costs else "at an unknown cost"
+    cost = f", {sum(costs):,.1f} chip-hours" if costs else ""
     if len(costs) < len(rows) and costs:
         cost += f" in the {len(costs)} whose cost is known"
-    which = "the newest " if len(every) > len(rows) else ""
+    which = "The newest " if len(every) > len(rows) else ""
     number = counted(len(rows), "failed launch", "failed launches")
-    headline = f"{which}{number} of {lane}, {cost}" if rows else "no launch failed"
+    headline = f"{which}{number} of {lane}{cost}" if rows else "No launch failed"
     return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values, status)
 
 
