@@ -254,7 +254,7 @@ def _sent(session: Session, names: Sequence[str], partial: bool) -> int:
             journal = is_journal(Path(name))
             raw = "".join(document.file_text(read(name))).encode() if journal else Path(name).read_bytes()
         except OSError as error:
-            raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+            raise InputError(name, [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
         data = session.server.ask("POST", "/v1/parts", query, raw).data
     stored = f"stored as {data['id'][:12]}, {data['status']}" if "id" in data else str(data["status"])
     print_answer(session, Answer(data, lambda: f"{len(names)} sent; {stored}"))

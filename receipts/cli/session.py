@@ -249,7 +249,7 @@ def config_upward() -> str | None:
 def is_file(word: str) -> bool:
     """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""
     # os.path and not Path: it answers False where no file can have such a name.
-    return word == "-" or os.path.exists(word) or word.endswith(".json") or "/" in word
+    return word == "-" or os.path.exists(word) or word.endswith((".json", ".toml")) or "/" in word
 
 
 def several(word: str, session: Session | None = None) -> tuple[str, ...]:
@@ -316,7 +316,20 @@ def verb(
 
 def group(name: str) -> Callable[[Callable[[], None]], click.Group]:
     """Make a function, of which only the docstring counts, a verb that has others below it."""
-    return lambda function: click.group(name, None, **texts(function))(function)
+    return lambda function: click.group(name, Below, **texts(function))(function)
+
+
+class Below(click.Group):
+    """A verb that has others below it: a mistyped one is answered with those that there are."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but its error names them."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            ctx.fail(f"{error.format_message()} There are {', '.join(self.list_commands(ctx))}.")
 
 
 def print_answer(session: Session, answer: Answer) -> int:

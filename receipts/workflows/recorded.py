@@ -30,7 +30,7 @@ def read(journal: str, *, hang: bool = False) -> RunRecord:
     except NotAJournal as error:
         raise InputError(journal, [Problem("", str(error))]) from None
     except OSError as error:
-        raise InputError(journal, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+        raise InputError(journal, [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
     if running(record):
         record.stall = stuck(record)
         still = f"{journal}: its process {record.head['process']} is still running"
@@ -81,7 +81,7 @@ def _tail(name: str) -> bytes:
             stream.seek(max(0, size - MAX_LOG))
             return stream.read(MAX_LOG)
     except OSError as error:
-        raise InputError(name, [Problem("", f"it cannot be read: {error.strerror or error}")]) from None
+        raise InputError(name, [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
 
 
 def check(raw: bytes, source: str) -> None:

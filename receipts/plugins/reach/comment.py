@@ -84,7 +84,7 @@ def comparison(path: Path) -> Mapping[str, Any]:
         list(lines(data, None)), message_of([data])  # whatever it lacks is missed here
         return dict(data)
     except OSError as error:
-        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror or error}")]) from None
+        raise InputError(str(path), [Problem("$", f"it cannot be read: {error.strerror}", "check the path")]) from None
     except (ValueError, LookupError, TypeError, AttributeError, StopIteration, RuntimeError):
         raise InputError(str(path), [problem]) from None
 
