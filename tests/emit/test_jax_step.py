@@ -14,8 +14,8 @@ import pytest
 
 from receipts.emit import Recorder
 from receipts.emit.run_record import RunRecord
-from receipts.emit.sight import jax_program
-from receipts.emit.sight.jax_landings import Landings
+from receipts.emit.sight import jax_facts, jax_program
+from receipts.emit.sight.jax_results import Landings
 from receipts.emit.sight.jax_watch import JitWatch
 
 ROWS, LENGTH, VOCABULARY, WIDTH, DEPTH, HEADS, MICROS = 2, 16, 48, 32, 3, 2, 2
@@ -139,6 +139,7 @@ def test_the_program_states_the_model(recorded: dict[str, Any]) -> None:
     model = {"pattern": "[*-]", "alphabet": "nemo", "depth": DEPTH, "hidden": WIDTH, "heads": HEADS, "kv_heads": HEADS}
     model |= {"head_dim": WIDTH // HEADS, "ffn": 80, "ffn_projections": 2, "vocabulary": VOCABULARY}
     weights = VOCABULARY * WIDTH + DEPTH * WIDTH * (4 * WIDTH + 160)
+    assert len(recorded["model"].pop("architecture")) == 64
     model |= {"tied_embeddings": True, "attention_kinds": f"{DEPTH} full", "parameters_total": weights}
     assert recorded["model"] == model
 
@@ -197,7 +198,7 @@ def test_a_step_that_is_compiled_ahead_of_time_states_the_same(jax: Any, tmp_pat
     assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(value))
 
 
-def test_a_step_without_tokens_states_none(jax: Any, tmp_path: Path) -> None:
+def test_a_step_without_tokens_states_its_rows(jax: Any, tmp_path: Path) -> None:
     rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
     step = rec.jit(lambda weights, x: (weights - jax.grad(lambda w: ((x @ w) ** 2).mean())(weights), SimpleNamespace))
     with pytest.raises(TypeError):
@@ -206,7 +207,8 @@ def test_a_step_without_tokens_states_none(jax: Any, tmp_path: Path) -> None:
     step(jax.numpy.ones((3, 1)), jax.numpy.ones((2, 3)))
     rec.finish()
     receipt = json.loads((tmp_path / "run.json").read_text())
-    assert "batch" not in receipt
+    assert receipt["batch"]["micro_batch"] == 2
+    assert (receipt["model"]["vocabulary"], receipt["model"]["parameters_total"]) == (0, 3)
     assert receipt["numerics"]["compute_dtype"] == "fp32"
 
 
@@ -247,10 +249,67 @@ class TestLoops:
         assert len(measured["step_durations_seconds"]) == 6
         assert measured["loss"]["last"] == pytest.approx(float(losses[-1]))
 
+    def test_an_unnamed_loss_and_norm_are_told_apart(self, jax: Any, tmp_path: Path) -> None:
+        np = jax.numpy
+
+        def step(held: Any, tokens: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            norm = np.sqrt(sum(np.sum(leaf**2) for leaf in jax.tree.leaves(grads)))
+            return jax.tree.map(lambda old, new: old - new, held, grads), (norm, loss)
+
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        _, (norm, loss) = rec.jit(step)(weights(jax), np.zeros((ROWS, LENGTH), int))
+        rec.finish()
+        measured = json.loads((tmp_path / "run.json").read_text())["measurement"]
+        assert (measured["loss"]["last"], measured["gradient_norm"]["last"]) == pytest.approx(
+            (float(loss), float(norm))
+        )
+
+    def test_a_norm_that_the_step_keeps_is_computed_beside_it(self, jax: Any, tmp_path: Path) -> None:
+        np, batches = jax.numpy, jax.numpy.arange(2 * ROWS * LENGTH).reshape(2, ROWS, LENGTH) % VOCABULARY
+
+        def step(held: Any, batches: Any) -> Any:
+            def micro(total: Any, tokens: Any) -> Any:
+                loss, grads = small(jax, tokens, held)
+                return jax.tree.map(np.add, total, grads), loss
+
+            total, losses = jax.lax.scan(micro, jax.tree.map(np.zeros_like, held), batches)
+            return jax.tree.map(lambda old, new: old - 0.1 * (new / 2), held, total), losses.mean()
+
+        held = weights(jax)
+        both = [small(jax, tokens, held)[1] for tokens in batches]
+        true = np.sqrt(
+            sum(np.sum((one / 2 + other / 2) ** 2) for one, other in zip(*map(jax.tree.leaves, both), strict=True))
+        )
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        seen = rec.jit(step)
+        for _ in range(2):
+            seen(held, batches)
+        rec.finish()
+        norm = json.loads((tmp_path / "run.json").read_text())["measurement"]["gradient_norm"]
+        assert norm["last"] == pytest.approx(float(true), rel=1e-4)
+
+    def test_gradients_alone_make_steps_where_others_update_the_weights(self, jax: Any, tmp_path: Path) -> None:
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        watch = JitWatch(jax, rec.start)
+        gradients = jax.jit(lambda held, tokens: small(jax, tokens, held))
+        held, tokens = weights(jax), jax.numpy.zeros((ROWS, LENGTH), int)
+        for _ in range(5):
+            for _ in range(2):
+                loss, grads = gradients(held, tokens)
+            held = jax.tree.map(lambda old, new: old - 0.1 * new, held, grads)
+        rec.finish()
+        watch.close()
+        receipt = json.loads((tmp_path / "run.json").read_text())
+        assert len(receipt["measurement"]["step_durations_seconds"]) == 5
+        assert receipt["measurement"]["tokens_per_step"] == 2 * ROWS * LENGTH
+        assert receipt["batch"]["accumulation"] == 2
+        assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(loss))
+
     def test_a_product_of_two_thin_weights_is_an_adapter(self, jax: Any) -> None:
         tokens = jax.numpy.zeros((ROWS, LENGTH), int)
         program = jax_program.StepProgram(jax.make_jaxpr(lambda held: small(jax, tokens, held))(weights(jax)))
-        assert jax_program.adapter_ranks(program) == {2}
+        assert jax_facts.adapter_ranks(program) == {2}
 
     def test_a_jitted_method_is_recorded_without_a_line(self, jax: Any, tmp_path: Path) -> None:
         before, rec = jax.jit, Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)

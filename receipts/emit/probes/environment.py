@@ -144,10 +144,19 @@ class Look:
         return f"Look({len(self.values)} flags)"
 
 
+_early: list[Look] = []
+
+
+def look_early() -> None:
+    """Look before a framework is imported: the script may have set flags that it will read."""
+    _early[:] = [look := _early[0] if _early else Look()]
+    look.again(flags(os.environ))
+
+
 def at_start(stated: ProbeOutput) -> None:
     """State every flag that is set, and that these are all."""
-    stated.kept["look"] = Look()
-    _look(stated)
+    stated.kept["look"] = _early.pop() if _early else Look()
+    _look(stated, {})
     stated.complete("flags")
 
 
@@ -166,9 +175,9 @@ def at_end(stated: ProbeOutput) -> None:
         stated.note(f"set at first, and not at the end: {', '.join(sorted(look.gone))}")
 
 
-def _look(stated: ProbeOutput) -> None:
+def _look(stated: ProbeOutput, known: Mapping[str, str] | None = None) -> None:
     look: Look = stated.kept["look"]
-    known = dict(look.values)
+    known = dict(look.values) if known is None else known
     look.again(flags(os.environ))
     for name, value in look.values.items():
         if known.get(name) != value:

@@ -153,7 +153,10 @@ def _devices() -> list[Any]:
 
 
 def _memory(stated: ProbeOutput) -> None:
-    for device in imported.part("jax", "local_devices")():
+    devices = imported.part("jax", "local_devices")()
+    if len(devices) > 1 and {device.platform for device in devices} == {"cpu"}:
+        _virtual_memory(stated, devices)
+    for device in devices:
         stats = device.memory_stats()
         if not stats:
             continue
@@ -166,6 +169,21 @@ def _memory(stated: ProbeOutput) -> None:
             peak_bytes=stats.get("peak_bytes_in_use"),
             peak_reserved_bytes=reserved or None,
             step=max(0, stated.steps - 1) if stated.steps else None,
+        )
+
+
+def _virtual_memory(stated: ProbeOutput, devices: list[Any]) -> None:
+    """State what lies on each of the devices that share a processor: its arrays, and in a step what XLA sets aside."""
+    held = dict.fromkeys((int(device.id) for device in devices), 0)
+    for array in imported.part("jax", "live_arrays")():
+        for shard in array.addressable_shards:
+            held[int(shard.device.id)] += int(shard.data.nbytes)
+    peaks = stated.kept.setdefault("peaks", {})
+    for chip, size in held.items():
+        peaks[chip] = max(peaks.get(chip, 0), size + int(stated.get("compile.temp_bytes") or 0))
+        row = {"bytes_used": size, "bytes_limit": process.memory_limit(), "peak_bytes": peaks[chip]}
+        stated.memory_row(
+            stated.kept["phase"], chip=chip, step=max(0, stated.steps - 1) if stated.steps else None, **row
         )
 
 

@@ -81,9 +81,13 @@ def state_memory(stated: ProbeOutput) -> None:
 
     Of several ranks each is a chip: a share of the processor.
     """
-    sizes = [size for size in (limit_bytes(), host.memory_bytes()) if size is not None]
     for phase, row in stated.kept.get("resident", {}).items():
-        stated.memory_row(phase, device=stated.local_rank, bytes_limit=min(sizes, default=None), **row)
+        stated.memory_row(phase, device=stated.local_rank, bytes_limit=memory_limit(), **row)
+
+
+def memory_limit() -> int | None:
+    """What the process may use of the machine's memory, bytes."""
+    return min((size for size in (limit_bytes(), host.memory_bytes()) if size is not None), default=None)
 
 
 def _places(process: str, root: str) -> list[str]:

@@ -164,11 +164,18 @@ class Finder:
     def _replace(self, name: str, loader: Any) -> None:
         inner = loader.exec_module
 
+        # Most processes never come here, and none of them pays for what this imports.
+        from receipts.emit.probes.environment import look_early
+
         def execute(module: Any) -> None:
             del loader.exec_module
             self._waits.remove(name)
             if not self._waits and self in sys.meta_path:
                 sys.meta_path.remove(self)
+            try:
+                look_early()
+            except Exception as error:
+                sys.stderr.write(f"receipts: flags were not looked at: {type(error).__name__}: {error}\n")
             inner(module)
             try:
                 getattr(self._state, name)(module)

@@ -1,9 +1,8 @@
-"""What a step of JAX computes, read from its jaxpr: batch, length, widths, depth, types, recomputation.
+"""What a step of JAX computes, equation by equation of its jaxpr.
 
-The program says what no argument does. An argument of 4 x 129 tokens trains 4 x 128 of them: the lookup in the
-embedding has the rows and the length that were computed, and a scan around it how often. What follows from arguments
-alone is a weight; a product of two activations is attention's. Parts of the step are told by the names that `jax.grad`
-and `jax.checkpoint` put on the name stack.
+What follows from arguments alone is a weight; a product of two activations is attention's. Parts of the step are told
+by the names that `jax.grad` and `jax.checkpoint` put on the name stack. What depends on the backward pass comes after
+the gradients, and so a loss is told from their norm.
 Sources: `jax/_src/interpreters/ad.py` (jvp, transpose), `jax/_src/ad_checkpoint.py`; jaxprs of JAX 0.4.30 to 0.10.
 """
 
@@ -29,11 +28,12 @@ else:
 
     Place = namedtuple("Place", "part times devices")
 
-# The least share of all work that a type has to carry to be named.
-MIN_SHARE = 0.10
 MAX_EQUATIONS = 500_000
-_TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "int8": "int8"}
+TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "int8": "int8"}
 _WIDTHS = ("fp64", "fp32", "bf16", "fp16", "fp8", "int8")
+# What a number follows from: arguments by real numbers alone, the forward pass, the backward pass; or it is a root.
+SMOOTH, FORWARD, LATE, ROOT = 1, 2, 4, 8
+_KEEPS_ROOT = ("convert_element_type", "squeeze", "reshape", "broadcast_in_dim", "psum", "pmax", "copy")
 _FUSED = ("dot_product_attention_fwd", "flash", "splash", "mha", "fmha", "fused_attn_forward")
 
 
@@ -67,7 +67,7 @@ class Product:
         self.sides = [_shape(variable) for variable in equation.invars[:2]]
         self.size = prod(_shape(equation.outvars[0]))
         kinds = (_dtype(variable) for variable in equation.invars[:2])
-        names = (_TYPES.get(kind, "fp8" if kind.startswith("float8") else "") for kind in kinds)
+        names = (TYPES.get(kind, "fp8" if kind.startswith("float8") else "") for kind in kinds)
         self.dtype = min(filter(None, names), key=_WIDTHS.index, default="")
         if equation.primitive.name.startswith("ragged_dot"):
             self.experts, self.inner, self.outer = (self.sides[1] + (1, 1, 1))[:3]
@@ -81,6 +81,36 @@ class Product:
         self.out = _shape(equation.outvars[0])[len(shared[0]) :]
 
 
+class Scope:
+    """Variables of one program by their id: the argument that each is made of, and what its numbers follow from."""
+
+    def __init__(self, origins: dict[int, int]) -> None:
+        self.origins = origins
+        self.follows: dict[int, int] = {}
+
+    def __repr__(self) -> str:
+        return f"Scope({len(self.origins)} of arguments)"
+
+    def take(self, variable: Any, scope: Scope, outer: Any) -> None:
+        """A variable that is another one of another scope."""
+        if (origin := scope.origins.get(id(outer))) is not None:
+            self.origins[id(variable)] = origin
+        self.follows[id(variable)] = scope.follows.get(id(outer), 0)
+
+    def step(self, equation: Any, origin: int | None, part: str) -> None:
+        """An equation without a program of its own."""
+        follows = {"forward": FORWARD, "backward": LATE}.get(part, 0)
+        for variable in equation.invars:
+            follows |= self.follows.get(id(variable), 0)
+        name = equation.primitive.name
+        if name not in _KEEPS_ROOT:
+            follows = (follows & ~ROOT) | ROOT * (name == "sqrt")
+        for variable in equation.outvars:
+            if origin is not None:
+                self.origins[id(variable)] = origin
+            self.follows[id(variable)] = follows if "float" in _dtype(variable) else follows & ~SMOOTH
+
+
 class StepProgram:
     """One step as its jaxpr has it. ``arguments`` are the flat arguments' shapes; raises nothing for odd programs."""
 
@@ -90,7 +120,8 @@ class StepProgram:
         self.types = [_dtype(variable) for variable in jaxpr.invars]
         self.lookups: list[Lookup] = []
         self.products: list[Product] = []
-        self.used: set[int] = set()
+        # Arguments of the forward pass, by how often it takes them on all devices.
+        self.used: dict[int, int] = {}
         self.fused = 0
         self.policies: set[str] = set()
         self.top_k: set[int] = set()
@@ -102,24 +133,30 @@ class StepProgram:
         self.split: dict[int, Any] = {}
         self.copies: set[int] = set()
         self._left = MAX_EQUATIONS
-        origins = {id(variable): at for at, variable in enumerate(jaxpr.invars)}
-        self._visit(jaxpr, origins, Place("", 1, 1))
+        scope = Scope({id(variable): at for at, variable in enumerate(jaxpr.invars)})
+        scope.follows = {id(variable): SMOOTH for variable in jaxpr.invars if "float" in _dtype(variable)}
+        self._visit(jaxpr, scope, Place("", 1, 1))
+        # What each result follows from.
+        self.results = [scope.follows.get(id(variable), 0) for variable in jaxpr.outvars]
+        self.given_back = {(_shape(variable), _dtype(variable)) for variable in jaxpr.outvars}
+        self.gradients, self.gives_gradients = _gradients(jaxpr, scope)
 
     def __repr__(self) -> str:
         return f"StepProgram({len(self.lookups)} lookups, {len(self.products)} products)"
 
-    def _visit(self, jaxpr: Any, origins: dict[int, int], outer: Place) -> None:
+    def _visit(self, jaxpr: Any, scope: Scope, outer: Place) -> None:
         for equation in jaxpr.eqns:
             self._left -= 1
             if self._left < 0:
                 return
             place = outer._replace(part=_part(str(equation.source_info.name_stack), outer.part))
-            self._equation(equation, origins, place)
+            self._equation(equation, scope, place)
 
-    def _equation(self, equation: Any, origins: dict[int, int], place: Place) -> None:
-        name, sides = equation.primitive.name, [origins.get(id(variable)) for variable in equation.invars]
+    def _equation(self, equation: Any, scope: Scope, place: Place) -> None:
+        name, sides = equation.primitive.name, [scope.origins.get(id(variable)) for variable in equation.invars]
         if place.part == "forward":
-            self.used.update(_argument(origin) for origin in sides if origin is not None)
+            times = place.times * place.devices
+            self.used |= {at: max(times, self.used.get(at, 0)) for side in sides if (at := _position(side)) is not None}
         if name in ("remat2", "remat", "checkpoint") and equation.params.get("differentiated"):
             policy = equation.params.get("policy")
             self.policies.add("" if policy is None else _policy(policy))
@@ -136,12 +173,8 @@ class StepProgram:
             self._copied(sides[0], equation.outvars[0], place.devices)
         elif any(word in f"{name} {equation.params.get('name', '')}" for word in _FUSED):
             self.fused += place.times * (place.part == "forward")
-        inner = None if name == "pallas_call" else self._inner(equation, origins, sides, place)
-        if inner is None:
-            inner = [_follows(equation, sides)] * len(equation.outvars)
-        for variable, origin in zip(equation.outvars, inner, strict=False):
-            if origin is not None:
-                origins[id(variable)] = origin
+        if name == "pallas_call" or not self._inner(equation, scope, sides, place):
+            scope.step(equation, _origin(equation, sides), place.part)
 
     def _integer(self, variable: Any) -> bool:
         return "int" in _dtype(variable)
@@ -155,9 +188,9 @@ class StepProgram:
         lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
         self.lookups.append(lookup)
 
-    def _inner(self, equation: Any, origins: dict[int, int], sides: list[Any], place: Place) -> list[Any] | None:
-        """Visit the programs within an equation; what its results follow from, None where it has none."""
-        name, results = equation.primitive.name, None
+    def _inner(self, equation: Any, scope: Scope, sides: list[Any], place: Place) -> bool:
+        """Visit the programs within an equation, and take what its results follow from; False where it has none."""
+        name = equation.primitive.name
         given, length, first, stacked = equation.invars, 1, 0, 0
         if name == "scan":
             length = int(equation.params["length"])
@@ -173,18 +206,21 @@ class StepProgram:
         if name == "cond":
             given, programs = given[1:], sorted(programs, key=lambda program: len(program.eqns))[-1:]
         for program in programs:
-            inside: dict[int, int] = {}
+            inside = Scope({})
             for variable, outer in zip(reversed(program.invars), reversed(given), strict=False):
-                if (origin := origins.get(id(outer))) is not None:
-                    inside[id(variable)] = origin
+                inside.take(variable, scope, outer)
+                if (origin := inside.origins.get(id(variable))) is not None:
                     self._copied(origin, variable, devices)
             for variable, out in zip(program.invars[first:stacked], program.outvars, strict=False):
-                if out is not variable and (origin := inside.get(id(variable))) is not None:
-                    inside[id(variable)] = min(origin, ~origin)
+                if out is not variable and (origin := inside.origins.get(id(variable))) is not None:
+                    inside.origins[id(variable)] = min(origin, ~origin)
                     self.rounds.setdefault(_argument(origin), place.times * length * (name == "scan"))
             self._visit(program, inside, place._replace(times=place.times * length, devices=devices))
-            results = [inside.get(id(variable)) for variable in program.outvars]
-        return None if results is None else results if name not in ("scan", "while") else [None] * len(results)
+            for variable, out in zip(equation.outvars, program.outvars, strict=False):
+                scope.take(variable, inside, out)
+                if name in ("scan", "while"):
+                    scope.origins.pop(id(variable), None)
+        return bool(programs)
 
     def _copied(self, origin: int, variable: Any, devices: int) -> None:
         """Note an argument whose first extent is the devices, each of which takes its own copy."""
@@ -237,7 +273,7 @@ def _part(names: str, outer: str) -> str:
     return "forward" if "jvp(" in names and outer in ("", "forward") else outer
 
 
-def _follows(equation: Any, sides: list[int | None]) -> int | None:
+def _origin(equation: Any, sides: list[int | None]) -> int | None:
     """The argument that a result follows from: floating-point numbers where all do, tokens and masks where one does."""
     known = [side for side in sides if side is not None]
     if not known or not equation.outvars:
@@ -249,6 +285,10 @@ def _follows(equation: Any, sides: list[int | None]) -> int | None:
         if _shape(variable) and (side is None or "float" not in _dtype(variable)):
             return None
     return known[0]
+
+
+def _position(origin: int | None) -> int | None:
+    return None if origin is None else _argument(origin)
 
 
 def _argument(origin: int) -> int:
@@ -265,192 +305,46 @@ def _dtype(variable: Any) -> str:
     return str(getattr(getattr(variable, "aval", None), "dtype", ""))
 
 
-def facts(program: StepProgram) -> dict[str, Any]:
-    """Leaves by path that a step's program shows; what it leaves open is absent."""
-    leaves: dict[str, Any] = {"compile.posture": "jit", "numerics.compute_dtype": _compute_types(program)}
-    training = any(item.place.part == "forward" for item in program.products)
-    lookup = main_lookup(program)
-    if lookup is not None:
-        leaves |= {"model.vocabulary": lookup.vocabulary, "model.hidden": lookup.hidden}
-        leaves |= batch(program, lookup)
-    if training:
-        parameters = parameter_arguments(program)
-        kinds = {_TYPES.get(program.types[at], "") for at in parameters}
-        if lookup is not None:
-            shapes = (program.arguments[at][at in program.copies :] for at in parameters)
-            leaves["model.parameters_total"] = sum(map(prod, shapes))
-        leaves["numerics.parameter_dtype"] = kinds.pop() if len(kinds) == 1 else None
-        leaves["numerics.recompute"] = _recompute(program)
-        ranks = adapter_ranks(program)
-        leaves["numerics.adapters.kind"] = "lora" if ranks else None
-        leaves["numerics.adapters.rank"] = ranks.pop() if len(ranks) == 1 else None
-        if lookup is not None:
-            leaves |= _architecture(program, lookup)
-    return {path: value for path, value in leaves.items() if value or value is False}
+def _gradients(jaxpr: Any, scope: Scope) -> tuple[list[Any], bool]:
+    """Variables of the whole program that hold the gradients: what the backward pass gives and others take; and whether
+    the program gives such back.
+
+    Of several passes their sum; where all that is done with it is a division by their number, what that gives.
+    """
+    takers: dict[int, list[Any]] = {}
+    made: dict[int, Any] = {}
+    rounds: dict[int, int] = {}
+    late = {name for name, follows in scope.follows.items() if follows & LATE}
+    for equation in jaxpr.eqns:
+        part = _part(str(equation.source_info.name_stack), "")
+        begins = any(True for _ in _programs(equation)) and not late & {id(item) for item in equation.invars}
+        added = equation.primitive.name in ("add", "add_any") and all(id(item) in made for item in equation.invars)
+        if part == "backward" or (part != "again" and begins) or added:
+            made |= {id(item): item for item in equation.outvars if id(item) in late and "float" in _dtype(item)}
+            rounds |= dict.fromkeys(map(id, equation.outvars), int(equation.params.get("length", 1)))
+            if not added:
+                continue
+        for item in equation.invars:
+            if id(item) in made and not added:
+                takers.setdefault(id(item), []).append(equation)
+    gradients = []
+    for name, equations in takers.items():
+        (first, *others), item = equations, made[name]
+        by = getattr(first.invars[-1], "val", getattr(first.invars[0], "val", None))
+        divided = first.primitive.name == "div" or (first.primitive.name == "mul" and by and by * rounds[name] == 1)
+        gradients.append(first.outvars[0] if not others and by is not None and divided else item)
+    return gradients, any(_shape(item) and id(item) in made for item in jaxpr.outvars)
 
 
-def parameter_arguments(program: StepProgram) -> list[int]:
-    """The arguments that the forward pass takes and that hold numbers, but for those of every token, as a mask does."""
-    tables = {item.table for item in program.lookups}
-    of_tokens = {item.rows for item in program.lookups}
-    of_tokens |= {program.arguments[item.tokens] for item in program.lookups if item.tokens is not None}
-    floats = (at for at in program.used | tables if "float" in program.types[at])
-    return sorted(at for at in floats if program.arguments[at] not in of_tokens)
+def norm_of_gradients(closed: Any, gradients: list[Any], given: list[Any]) -> Any:
+    """The norm of these variables of a program, computed beside the step from its arguments, and unread."""
+    core, jax = imported.module("jax._src.core"), imported.module("jax")
+    part = core.ClosedJaxpr(closed.jaxpr.replace(outvars=gradients), closed.consts)
+
+    return jax.jit(lambda *given: norm(core.jaxpr_as_fun(part)(*given)))(*given)
 
 
-def main_lookup(program: StepProgram) -> Lookup | None:
-    """The lookup of tokens: of those of the forward pass the one with the most rows, then of the larger table."""
-    forward = [item for item in program.lookups if item.place.part in ("", "forward") and len(item.rows) > 1]
-    return max(forward, key=lambda item: (prod(item.rows), item.vocabulary), default=None)
-
-
-def forward_passes(program: StepProgram, lookup: Lookup) -> int:
-    """How often a step computes the forward pass of this lookup."""
-    same = (item for item in program.lookups if item.table == lookup.table and item.place.part in ("", "forward"))
-    return sum(item.place.times for item in same if item.rows == lookup.rows)
-
-
-def batch(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
-    """Sequences and their length, in one pass on one device and in a step; how many passes accumulate."""
-    rows, length = prod(lookup.rows[:-1]), lookup.rows[-1]
-    rounds = steps(program)
-    passes = forward_passes(program, lookup) // max(1, rounds)
-    leaves: dict[str, Any] = {"batch.micro_batch": rows, "batch.sequence_length": length}
-    given = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
-    if not rounds or program.types[lookup.table].startswith("int"):
-        return leaves
-    groups = 1
-    if lookup.place.devices > 1:
-        # Within a split program: all the rows that were given, of which each device has its part.
-        groups = prod(given[:-1]) // (rows * passes * rounds) if given and given[-1] in (length, length + 1) else 0
-    if groups:
-        leaves |= {"batch.global_batch": rows * passes * groups, "batch.accumulation": passes}
-    return leaves
-
-
-def steps(program: StepProgram) -> int:
-    """Steps in one call: as often as a loop trains the table; 0 where that is decided as it runs."""
-    lookup = main_lookup(program)
-    return program.rounds.get(lookup.table, 1) if lookup is not None else 1
-
-
-def adapter_ranks(program: StepProgram) -> set[int]:
-    """Ranks of low-rank adapters: of products of two weights, or of two trained beside one that is not."""
-    forward = [item for item in program.products if item.place.part == "forward" and item.weight is not None]
-    ranks = {
-        item.inner
-        for item in forward
-        if item.merged and 2 * item.inner <= min(prod(side) // item.inner for side in item.sides)
-    }
-    trained = {item.size for item in program.products if item.place.part == "backward" and item.weight is None}
-    learn: set[tuple[int, int]] = set()
-    keep: set[tuple[int, int]] = set()
-    for item in forward:
-        (learn if item.inner * item.outer * item.experts in trained else keep).add((item.inner, item.outer))
-    pairs = ((down, up) for down in learn for up in learn if down[1] == up[0] and (down[0], up[1]) in keep)
-    return ranks | {down[1] for down, up in pairs if 2 * down[1] <= min(down[0], up[1])}
-
-
-def tokens(program: StepProgram) -> int | None:
-    """Tokens of a step over all devices; None where the program does not say."""
-    lookup = main_lookup(program)
-    leaves = batch(program, lookup) if lookup is not None else {}
-    whole = leaves.get("batch.global_batch")
-    return whole * leaves["batch.sequence_length"] if whole else None
-
-
-def _compute_types(program: StepProgram) -> str:
-    work: dict[str, float] = {}
-    for item in program.products:
-        if item.dtype:
-            work[item.dtype] = work.get(item.dtype, 0.0) + float(item.size) * item.inner * item.place.times
-    total = sum(work.values())
-    return "+".join(name for name in sorted(work, key=lambda name: -work[name]) if work[name] >= MIN_SHARE * total)
-
-
-def _recompute(program: StepProgram) -> str:
-    if not program.policies:
-        return "none"
-    named = sorted(program.policies - {""})
-    if named:
-        return f"selective: {', '.join(named)}"
-    scores = [item for item in program.products if item.weight is None and item.place.part in ("forward", "again")]
-    forward = sum(item.place.times for item in scores if item.place.part == "forward")
-    again = sum(item.place.times for item in scores if item.place.part == "again")
-    return "full" if again >= forward else "selective"
-
-
-def _architecture(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
-    """Depth, heads and widths of a decoder whose blocks are alike."""
-    passes, (rows, length) = forward_passes(program, lookup), (prod(lookup.rows[:-1]), lookup.rows[-1])
-    forward = [item for item in program.products if item.place.part == "forward"]
-    scores = [item for item in forward if item.weight is None and item.out.count(length) > 1]
-    widths = {item.inner for item in scores}
-    leaves: dict[str, Any] = {}
-    if any(item.weight == lookup.table and item.outer == lookup.vocabulary for item in forward):
-        leaves["model.tied_embeddings"] = True
-    elif any(item.outer == lookup.vocabulary and item.inner == lookup.hidden for item in forward):
-        leaves["model.tied_embeddings"] = False
-    attending = sum(item.place.times for item in scores) / passes
-    joined = 0
-    if len(widths) == 1:
-        width = widths.pop()
-        attending /= 2 if width == length else 1  # then the values' product has the scores' shape
-        heads = scores[0].size // (rows * length * length)
-        least = min(prod(side) for side in scores[0].sides)
-        leaves |= {"model.heads": heads, "model.head_dim": width, "model.kv_heads": least // (rows * length * width)}
-        joined = heads * width
-    elif not scores:
-        attending = program.fused / passes
-    depth = attending if attending else max(program.layers, default=0)
-    if not depth or depth != int(depth):
-        return leaves
-    leaves["model.depth"] = depth = int(depth)
-    if scores:
-        leaves["model.attention_kinds"] = f"{depth} full"  # each position's product with every other one is computed
-    return leaves | _feed_forward(forward, lookup, joined, depth * passes, program.top_k, attending=bool(attending))
-
-
-def _feed_forward(
-    forward: list[Product], lookup: Lookup, joined: int, blocks: int, chosen: set[int], *, attending: bool
-) -> dict[str, Any]:
-    """The width and the kind of the feed-forward of every block, and with it the pattern of the blocks."""
-    hidden, vocabulary = lookup.hidden, lookup.vocabulary
-    downs: dict[tuple[int, int], int] = {}
-    for item in forward:
-        key = item.inner, item.experts
-        # As wide as the model on both sides are the projections of attention.
-        if item.weight is not None and item.outer == hidden and key != (hidden, 1):
-            downs[key] = downs.get(key, 0) + item.place.times
-    if (joined, 1) in downs:
-        downs[joined, 1] -= blocks  # what attention gives back
-    if attending and not any(times > 0 for times in downs.values()):
-        weights = [item for item in forward if item.weight is not None and item.inner == hidden]
-        square = sum(item.place.times for item in weights if item.outer == hidden)
-        joint = any(item.outer not in (hidden, vocabulary) for item in weights)
-        # What is square may be attention's: what it gives back, and queries, keys and values where each has its own.
-        return {"model.pattern": "*", "model.alphabet": "nemo"} if square <= blocks * (1 if joint else 4) else {}
-    every = [key for key, times in downs.items() if times == blocks]
-    if len(every) != 1 or not attending:
-        return {}
-    inner, experts = every[0]
-    ups = [item for item in forward if item.weight is not None and item.inner == hidden]
-    # The last one gives the logits, which may be as wide as the feed-forward.
-    ups = ups[:-1] if ups and ups[-1].outer == vocabulary else ups
-    if chosen and experts == 1:
-        # What chooses is narrower than all else; its experts are summed over with their widths.
-        experts = min((item.outer for item in ups), default=1)
-        if inner % experts:
-            return {}
-        inner //= experts
-    # One matrix may hold all experts side by side.
-    wide = [(item.outer * item.experts, item.place.times) for item in ups if item.experts in (1, experts)]
-    plain, double = (sum(times for size, times in wide if size == by * inner * experts) for by in (1, 2))
-    if (plain, double) not in ((blocks, double), (2 * blocks, double), (0, blocks)):
-        return {}
-    gated = plain != blocks
-    leaves: dict[str, Any] = {"model.pattern": "[*-]", "model.alphabet": "nemo", "model.ffn": inner}
-    if experts > 1:
-        leaves |= {"model.pattern": "[*E]", "model.experts": experts, "model.expert_ffn": inner, "model.ffn": None}
-        leaves["model.top_k"] = chosen.pop() if len(chosen) == 1 else None
-    return leaves | {"model.ffn_projections": 3 if gated else 2}
+def norm(gradients: list[Any]) -> Any:
+    """The norm over all of these arrays."""
+    np = imported.module("jax.numpy")
+    return np.sqrt(sum(np.sum(np.square(np.abs(item.astype(np.float32)))) for item in gradients))

@@ -4,20 +4,23 @@ Before the first call the step is lowered with the call's own arguments: JAX kee
 call compiles it, once. After that call its executable is looked at, where the lowered step has it by then; nothing here
 compiles. The compiled text is written beside the receipt and listed as evidence, for readers to tell what ran. Donated
 arrays are only looked at for their shapes. A call returns when the step is dispatched; the job never waits (see
-`jax_landings`).
+`jax_results`).
 Sources: `jax/_src/stages.py`, `jax/_src/interpreters/pxla.py` (MeshComputation), JAX 0.10.2; flax 0.12, equinox 0.13.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from itertools import groupby
 from math import prod
+from time import process_time
 
 from receipts.emit.integrations.loop import Loop, quietly
 from receipts.emit.integrations.wrappers import RecordedStep
 from receipts.emit.probes import imported
-from receipts.emit.sight import jax_program, jax_results, witness
-from receipts.emit.sight.jax_landings import Landings
+from receipts.emit.sight import jax_facts, jax_program, jax_results, witness
+from receipts.emit.sight.jax_results import Landings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 # Calls after which it shows whether the job reads every result.
 FIRST_CALLS = 8
+# Of processor time that the first call may take, most of it compiling, for the norm to be computed beside the step.
+MAX_SECONDS = 120.0
 _ADAPTERS = re.compile(r"lora|adapter", re.I)
 
 
@@ -58,6 +63,8 @@ class SeenStep(RecordedStep):
         self._landings: Landings | None = None
         self._first: list[Any] | None = []
         self._waits = "none"
+        self._traced: Any = None
+        self._seconds = 0.0  # of processor time that the first call took
         self._look, self._landed = self._before, self._after
 
     def _before(self, *call: Any) -> None:
@@ -66,9 +73,9 @@ class SeenStep(RecordedStep):
         self._build(call)
         self._see(call)
 
-    def begin_late(self, call: Call) -> None:
+    def begin_late(self, call: Call, seconds: float) -> None:
         """Take a call that is over as the first one, without its time: the recorder was not there."""
-        self._begun = True
+        self._begun, self._seconds = True, seconds
         quietly(self._loop, "start", self._loop.start)
         quietly(self._loop, "program", self._before, *call)
         quietly(self._loop, "step", self._loop.begin)
@@ -83,17 +90,20 @@ class SeenStep(RecordedStep):
         self._states = {tree.tree_structure(item) for item in call[0] if not tree.all_leaves([item])}
         if (closed := self._trace(call)) is None:
             return
+        self._traced, self._seconds = closed, self._seconds or -process_time()
         self._program = program = jax_program.StepProgram(closed)
-        self._loop.stated(jax_program.facts(program))
-        self._steps = max(1, jax_program.steps(program))
+        self._loop.stated(jax_facts.facts(program))
+        self._steps = max(1, jax_facts.steps(program))
         leaves = tree.tree_flatten_with_path(call)[0]
+        if arguments := jax_results.arguments(call, program.arguments):
+            self._loop.stated({"model.architecture": jax_facts.architecture(program, arguments)})
         named = any(_ADAPTERS.search(tree.keystr(path)) for path, _ in leaves)
-        if len(leaves) >= len(program.arguments) and not named and not jax_program.adapter_ranks(program):
+        if len(leaves) >= len(program.arguments) and not named and not jax_facts.adapter_ranks(program):
             self._loop.stated({"numerics.adapters.kind": "none"})
-        lookup = jax_program.main_lookup(program)
+        lookup = jax_facts.main_lookup(program)
         if lookup is None or self._tokens is not None:
             return
-        self._tokens = jax_program.tokens(program)
+        self._tokens = jax_facts.tokens(program)
         shape = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
         same = (path for path, leaf in leaves if getattr(leaf, "shape", None) == shape and "int" in str(leaf.dtype))
         if shape and (getter := jax_results.getter(next(same, ()))) is not None:
@@ -109,7 +119,7 @@ class SeenStep(RecordedStep):
         if shape not in self._counts:
             self._counts[shape] = None
             if (closed := self._trace(call)) is not None:
-                self._counts[shape] = jax_program.tokens(jax_program.StepProgram(closed))
+                self._counts[shape] = jax_facts.tokens(jax_program.StepProgram(closed))
         self._tokens = self._counts[shape]
 
     def _trace(self, call: Call) -> Any:
@@ -117,27 +127,58 @@ class SeenStep(RecordedStep):
         (given, named), inner = call, self._inner
         if not hasattr(inner, "lower"):
             return None
-        traced = inner.trace(*given, **named) if hasattr(inner, "trace") else None
-        lowered = traced.lower() if traced is not None else inner.lower(*given, **named)
+        if not hasattr(inner, "trace"):
+            lowered, closed = inner.lower(*given, **named), trace(inner, call)
+        else:
+            traced = inner.trace(*given, **named)
+            lowered, closed = traced.lower(), getattr(traced, "traced", traced).jaxpr
         self._lowered = getattr(lowered, "lowered", lowered)  # within flax's and equinox's own
-        if traced is not None:
-            return getattr(traced, "traced", traced).jaxpr
-        make = imported.part("equinox", "filter_make_jaxpr") or imported.part("jax", "make_jaxpr")
-        closed = make(inner)(*given, **named)
-        return closed[0] if isinstance(closed, tuple) else closed
+        return closed
 
     def _after(self, result: Any) -> None:
         """After the first call: find loss and norm in its result, and look at what was compiled for it."""
         self._landed = None
         devices = prod(self._program.mesh.values()) if self._program is not None else 1
         sizes = {self._steps, devices} - {1}  # one number a step, or a device
-        self._loss = jax_results.reader("loss", self._wanted["loss"], result, self._states, sizes)
-        self._norm = jax_results.reader("norm", self._wanted["norm"], result, self._states, sizes)
+        follows = self._program.results if self._program is not None else ()
+        self._loss, self._norm = (
+            jax_results.reader(name, self._wanted[name], result, self._states, sizes, follows)
+            for name in ("loss", "norm")
+        )
         self._least = jax_results.least(result, self._states)
+        self._seconds += process_time() * (self._seconds < 0)
+        if self._norm is None:
+            self._ask_norm()
+        self._traced = None
         if self._loss is not None or self._least is not None:
             self._landings = Landings(self._rec.steps, self._steps)
         self._read = self._results
         quietly(self._loop, "the compiled step", self._compiled)
+
+    def _ask_norm(self) -> None:
+        """Have the norm of the gradients computed once, before the next call, where the job gives none back.
+
+        It costs another compile of the step's forward and backward pass, and so is not asked for where the first one
+        took long, nor where several processes would have to compute it together.
+        """
+        program, closed, before = self._program, self._traced, self._look
+        if program is None or closed is None or self._steps > 1 or closed.jaxpr.effects:
+            return
+        shapes = Counter(program.arguments[at] for at in jax_facts.parameter_arguments(program))
+        whole = Counter(item.aval.shape for item in program.gradients) == shapes
+        if not whole or imported.module("jax").process_count() > 1 or self._seconds > MAX_SECONDS:
+            return
+
+        def look(*call: Any) -> None:
+            self._look = before
+            if before is not None:
+                before(*call)
+            arguments = jax_results.arguments(call, program.arguments)
+            if arguments and self._rec.steps < (self._rec._run.record.warmup or 0):
+                given = [leaf for _, leaf in arguments]
+                self._rec.gradient_norm(jax_program.norm_of_gradients(closed, program.gradients, given))
+
+        self._look = look
 
     def _results(self, result: Any) -> None:
         """After every call: keep loss and norm, which are read at the end, and have the step's end waited for."""
@@ -204,7 +245,7 @@ class SeenStep(RecordedStep):
         every = tree.tree_leaves(compiled.input_shardings, is_leaf=lambda item: item is None)
         meshes = (dict(getattr(getattr(item, "mesh", None), "shape", None) or {}) for item in every)
         mesh = max(meshes, key=len, default={}) or program.mesh
-        lookup = jax_program.main_lookup(program)
+        lookup = jax_facts.main_lookup(program)
         if prod(mesh.values()) < 2 or lookup is None or lookup.tokens is None:
             return
         leaves: dict[str, Any] = {"mesh_axes": ",".join(f"{name}:{size}" for name, size in mesh.items())}
@@ -212,7 +253,7 @@ class SeenStep(RecordedStep):
         if not local and len(every) == len(program.arguments):
             split = {at: getattr(item, "spec", None) for at, item in enumerate(every)}
         if split:
-            parameters = [at for at in jax_program.parameter_arguments(program) if at not in program.copies]
+            parameters = [at for at in jax_facts.parameter_arguments(program) if at not in program.copies]
             over = {name for at in parameters for name in jax_program.axes(split.get(at))}
             last, spec = len(program.arguments[lookup.tokens]) - 1, tuple(split.get(lookup.tokens) or ())
             rows, along = jax_program.axes(spec[:last]), jax_program.axes(spec[last:])
@@ -223,7 +264,7 @@ class SeenStep(RecordedStep):
             leaves |= {kind: prod(mesh[name] for name in names) for kind, names in kinds.items()}
             groups = prod(mesh[name] for name in rows)
             leaves["replicate"] = groups // leaves["shard"]
-            micro = jax_program.batch(program, lookup)["batch.micro_batch"]
+            micro = jax_facts.batch(program, lookup)["batch.micro_batch"]
             if not local and not micro % groups:
                 self._loop.stated({"batch.micro_batch": micro // groups})
         self._loop.stated({f"parallelism.{name}": size for name, size in leaves.items()})
@@ -240,6 +281,82 @@ class SeenStep(RecordedStep):
         step = jit(self._rec, compiled, self._tokens, self._wanted["loss"], self._wanted["norm"], {})
         step._program, step._states = self._program, self._states
         return step
+
+
+class SeenGradients(SeenStep):
+    """A jitted function that gives gradients, which its caller updates the weights by.
+
+    A step ends with the first call on new weights. It holds the other calls on the weights before, whose losses are
+    those of one batch, and the update.
+    """
+
+    def __init__(self, rec: Recorder, inner: Any, weights: Any) -> None:
+        super().__init__(rec, inner, None, {"loss": None, "norm": None})
+        self._weights = weights
+        self._now = (0, 0)
+        self._micros: list[Any] = []
+        self._passes: list[int] = []
+        self._look = None
+
+    def begin_past(self, calls: list[tuple[int, int]], call: Call) -> None:
+        """Take the calls before this one, when nobody knew what they were."""
+        self._begun = True
+        loop = self._loop
+        loop.start()
+        quietly(loop, "program", self._see, call)
+        runs = [list(run) for _, run in groupby(calls)]
+        self._passes, self._now = [len(run) for run in runs], calls[-1]
+        for _ in runs:  # without their times: the recorder was not there
+            loop.begin()
+            loop.end(self._tokens_of_step())
+
+    def _tokens_of_step(self) -> int | None:
+        return self._tokens * self._passes[0] if self._tokens else None
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call the function; the first call on new weights ends a step."""
+        call, loop = (given, named), self._loop
+        now = quietly(loop, "weights", self._weights, call)
+        first = now is not None and now != self._now
+        if first:
+            quietly(loop, "step", loop.begin)
+        result = self._inner(*given, **named)
+        if first:
+            self._now, self._micros = now, []
+            self._passes.append(0)
+            quietly(loop, "step", loop.end, self._tokens_of_step())
+        self._passes[-1] += 1
+        quietly(loop, "loss", self._keep, result, first)
+        return result
+
+    def _keep(self, result: Any, first: bool) -> None:
+        if self._landed is not None:
+            self._landed = None
+            self._after(result)
+        if self._loss is not None:
+            self._micros.append(self._loss(result))
+        if not first:
+            return
+        if self._micros:
+            self._rec.loss(jax_results.mean(self._micros))
+        if self._landings is not None and self._least is not None:
+            self._landings.put(self._least(result))
+        once = self._passes[0] == 1 and self._program is not None and self._program.gives_gradients
+        if once and self._rec.steps <= (self._rec._run.record.warmup or 0):
+            leaves = imported.module("jax.tree_util").tree_leaves(result[-1] if type(result) is tuple else result)
+            self._rec.gradient_norm(imported.module("jax").jit(jax_program.norm)(leaves))
+
+    def _ask_norm(self) -> None:
+        """The gradients are there."""
+
+    def at_end(self, stated: ProbeOutput) -> None:
+        """State how many calls made a step."""
+        super().at_end(stated)
+        usual = Counter(self._passes[1:] or [1]).most_common(1)[0][0]
+        lookup = jax_facts.main_lookup(self._program) if self._program is not None else None
+        if self._program is not None and lookup is not None and usual > 1:
+            whole = jax_facts.batch(self._program, lookup).get("batch.global_batch", 0)
+            self._loop.stated({"batch.accumulation": usual, "batch.global_batch": whole * usual or None})
 
 
 class AheadStep:
@@ -266,6 +383,27 @@ def jit(rec: Recorder, step: Any, tokens: int | None, loss: Wanted, norm: Wanted
     quietly(seen._loop, "start", rec.ask, seen)
     quietly(seen._loop, "start", rec.start)
     return seen
+
+
+def gradients(rec: Recorder, inner: Any, weights: Any, calls: list[Any], call: Call) -> SeenGradients:
+    """The function that gives gradients, recorded from its first call on."""
+    seen = SeenGradients(rec, inner, weights)
+    quietly(seen._loop, "start", rec._run.warm_up)
+    quietly(seen._loop, "start", rec.ask, seen)
+    quietly(seen._loop, "start", rec.start)
+    quietly(seen._loop, "steps before", seen.begin_past, calls, call)
+    return seen
+
+
+def trace(inner: Any, call: Call) -> Any:
+    """The jaxpr of a jitted function as it is called. Where JAX does not keep it, the function is traced once more."""
+    given, named = call
+    if hasattr(inner, "trace"):
+        traced = inner.trace(*given, **named)
+        return getattr(traced, "traced", traced).jaxpr
+    make = imported.part("equinox", "filter_make_jaxpr") or imported.part("jax", "make_jaxpr")
+    closed = make(inner)(*given, **named)
+    return closed[0] if isinstance(closed, tuple) else closed
 
 
 def _jit_for(call: Call) -> Any:

@@ -2,17 +2,19 @@
 
 What they give back is a function that calls the jitted one, and has its attributes. At its first call outside of a
 trace it looks at the program, which JAX has traced for that call anyway: one with a backward pass trains. Where the
-second call takes what the first one gave, each call is a step, recorded as `Recorder.jit` records it. A function that
-gives gradients alone is no step: its caller updates the weights elsewhere.
+second call takes what the first one gave, each call is a step, recorded as `Recorder.jit` records it. Where a function
+gives gradients alone, its caller updates the weights elsewhere, and a step lies between two calls on other weights.
 """
 
 from __future__ import annotations
 
 import os
 from functools import wraps
+from itertools import pairwise
+from time import process_time
 
 from receipts.emit.probes import imported
-from receipts.emit.sight import jax_program, jax_step
+from receipts.emit.sight import jax_program, jax_results, jax_step
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from receipts.emit.recorder import Recorder
 
 MAKERS = ("jit", "pmap")
+MAX_CALLS = 10_000  # of a function that gives gradients, until its caller has updated the weights twice
 MIN_SIZE = 2  # of an array that tells one result from another: small ones may be shared
 
 
@@ -57,29 +60,27 @@ class JitWatch:
 
     def _watched(self, inner: Any) -> Any:
         clean = imported.part("jax._src.core", "trace_state_clean")
-        before: set[int] | None = None
-        step: Any = None
-        over = clean is None
+        seen = Candidate(inner, over=clean is None)
 
         @wraps(inner)
         def jitted(*given: Any, **named: Any) -> Any:
-            nonlocal before, step, over
-            if step is not None:
+            if (step := seen.step) is not None:
                 return step(*given, **named) if clean() else inner(*given, **named)
-            if over or self._closed or not clean():
+            if seen.over or self._closed or not clean():
                 return inner(*given, **named)
+            begun = process_time()
             try:
-                if before is None:
-                    over = not self._trains(inner, given, named)
-                else:
-                    step, over = self._step(inner, before, given, named), True
+                self._before(seen, given, named)
             except Exception:  # the call itself raises it to the job, if it is the job's
-                over = True
-            if step is not None:
-                return step(*given, **named)
+                seen.over = True
+            if seen.step is not None:
+                return seen.step(*given, **named)
             result = inner(*given, **named)
-            if not over:
-                before = _arrays(result)
+            if not seen.over:
+                try:
+                    seen.returned(result, (given, named), begun)
+                except Exception:
+                    seen.over = True
             return result
 
         for name in dir(inner):
@@ -87,20 +88,61 @@ class JitWatch:
                 setattr(jitted, name, getattr(inner, name))
         return jitted
 
-    def _trains(self, inner: Any, given: Any, named: Any) -> bool:
-        if os.getpid() != self._process:
-            return False
-        traced = inner.trace(*given, **named)
-        return any(item.place.part == "backward" for item in jax_program.StepProgram(traced.jaxpr).products)
-
-    def _step(self, inner: Any, before: set[int], given: Any, named: Any) -> Any:
-        """The recorded step, with the call that is over as its first one; None where it is none."""
-        if not before & _arrays((given, named)) or (rec := self._recorder()) is None:
-            return None
+    def _before(self, seen: Candidate, given: Any, named: Any) -> None:
+        """Before a call of a function that may be the step: whether it trains, then whether it is the step."""
+        if seen.results is None:
+            closed = jax_step.trace(seen.inner, (given, named))
+            trains = any(item.place.part == "backward" for item in jax_program.StepProgram(closed).products)
+            seen.over = os.getpid() != self._process or not trains
+            return
+        gradients = seen.gives_gradients(given, named)
+        if not gradients and (seen.weights is not None or not seen.results & _arrays((given, named))):
+            seen.over = seen.weights is None
+            return
+        seen.over = True
+        if (rec := self._recorder()) is None:
+            return
         self.close()
-        step = jax_step.jit(rec, inner, None, None, None, {})
-        step.begin_late((given, named))
-        return step
+        if gradients:
+            seen.step = jax_step.gradients(rec, seen.inner, seen.weights, seen.calls, (given, named))
+        else:
+            seen.step = jax_step.jit(rec, seen.inner, None, None, None, {})
+            seen.step.begin_late((given, named), seen.seconds)
+
+
+class Candidate:
+    """A jitted function that may be the step, and what its calls so far show of it."""
+
+    def __init__(self, inner: Any, *, over: bool) -> None:
+        self.inner, self.over = inner, over
+        self.step: Any = None
+        self.results: set[int] | None = None
+        self.seconds = 0.0
+        # Of a function that gives gradients: what tells which weights a call is given, and that of each call.
+        self.weights: Any = None
+        self.calls: list[tuple[int, int]] = []
+
+    def __repr__(self) -> str:
+        return f"Candidate({self.inner!r:.80}, {len(self.calls)} calls)"
+
+    def returned(self, result: Any, call: Any, begun: float) -> None:
+        """A call has returned."""
+        if self.results is None:
+            self.seconds = process_time() - begun
+            self.weights = jax_results.weights(result, call)
+        self.results = _arrays(result)
+        if self.weights is not None and len(self.calls) < MAX_CALLS:
+            self.calls.append(self.weights(call))
+
+    def gives_gradients(self, given: Any, named: Any) -> bool:
+        """Whether the weights of this call are the third ones, and so others have updated them twice by now.
+
+        By then a function that is the step itself has been called twice with what it gave.
+        """
+        if self.weights is None:
+            return False
+        every = [*self.calls, self.weights((given, named))]
+        return sum(bool(one != other) for one, other in pairwise(every)) > 1
 
 
 def _arrays(tree: Any) -> set[int]:

@@ -243,6 +243,10 @@ class Hlo(LineReader):
                 return  # a dump holds many programs, and one that multiplies nothing is no step
             if step.complete:
                 reading.see("posture", "jit", "kernels", step.line)
+            dots = findings.dots
+            attends = findings.attention or findings.foreign or dots.unfused or dots.attends
+            if reading.complete and findings.trains and not attends:
+                reading.see("attention", "none", "kernels", step.line)
             if reading.complete:
                 # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
                 reading.fallbacks = dict(findings.on_host)

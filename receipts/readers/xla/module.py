@@ -31,6 +31,8 @@ COLLECTIVES: Final = frozenset(
 HOST: Final = frozenset({"send", "recv", "outfeed", "infeed"})
 # The scope that `jax.checkpoint` gives what the backward pass computes again.
 _RECOMPUTED: Final = "/rematted_computation/"
+# That of a backward pass.
+_BACKWARD: Final = "transpose(jvp("
 _SOURCE: Final = re.compile(r'source_file="([^"]{1,400})" source_line=(\d+)')
 OP_NAME: Final = re.compile(r'op_name="((?:[^"\\]|\\.){1,2000})"')
 
@@ -41,8 +43,11 @@ def _names() -> Tally[str]:
 
 @dataclass(slots=True)
 class Findings:
-    """Calls and operations by name. ``unnamed`` are Mosaic kernels that prove nothing, ``reads`` exchanges with the
-    host by the program's line, and ``recomputed`` is where the backward pass first computes a part of the forward pass.
+    """Calls and operations by name.
+
+    ``unnamed`` are Mosaic kernels that prove nothing, ``foreign`` calls that may compute anything, ``reads`` exchanges
+    with the host by the program's line, and ``recomputed`` is where the backward pass first computes a part of the
+    forward pass. ``trains`` says that there is a backward pass.
     """
 
     dots: Dots = field(default_factory=Dots)
@@ -53,6 +58,8 @@ class Findings:
     on_host: Tally[str] = field(default_factory=_names)
     reads: Tally[str] = field(default_factory=_names)
     unnamed: int = 0
+    foreign: int = 0
+    trains: bool = False
     host: int = 0
     recomputed: int = 0
 
@@ -60,6 +67,7 @@ class Findings:
         """Take what any instruction may show."""
         if not self.recomputed and _RECOMPUTED in text:
             self.recomputed = line
+        self.trains = self.trains or _BACKWARD in text
 
     def read_by_host(self, text: str, line: int) -> None:
         """Take an exchange with the host."""
@@ -320,6 +328,7 @@ class Module:
             if _ON_HOST in text:
                 self.findings.on_host.add(opcode)
             dots.multiply(type_, *self._operands(text, operands))
+            dots.batched = dots.batched or "lhs_batch_dims={" in text
         elif opcode == "custom-call":
             self._custom_call(name, type_, text, operands, line)
         elif opcode == "fusion":
@@ -365,8 +374,9 @@ class Module:
             kernel = operations.attention(target, f"{name} {op[1] if op else ''}")
             if kernel is not None:
                 findings.attention.add(kernel, line)
-            elif target == operations.MOSAIC:
-                findings.unnamed += 1
+            else:
+                findings.unnamed += target == operations.MOSAIC
+                findings.foreign += 1
 
     def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
         self.findings.libraries.add(operations.library(target))
@@ -376,6 +386,7 @@ class Module:
             return
         first = type_.lstrip("(")
         self.findings.dots.multiply(first, left, right)
+        self.findings.dots.batched |= len((shape(first) or ("", ()))[1]) > 2
         names = [dtype(typed[0]) for side in (left, right) if side and (typed := shape(side))]
         if names and (narrow := first_narrow(name for name in names if name)) is not None:
             self.findings.gemm.add(narrow, line)

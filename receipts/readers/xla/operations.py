@@ -102,6 +102,9 @@ class Dots:
         self._work: dict[str, float] = {}
         # What may be scores of attention: products, exponentials of a softmax, and what its two reductions take.
         self._scores: dict[str, set[tuple[int, int]]] = {"product": set(), "exponential": set(), "reduction": set()}
+        # The same of one head of one sequence, which is multiplied as any matrix is.
+        self._squares: dict[str, set[int]] = {"product": set(), "exponential": set(), "reduction": set()}
+        self.batched = False
 
     def multiply(self, out: str, left: str | None, right: str | None) -> None:
         """One multiplication by the types of its result and its operands."""
@@ -125,7 +128,10 @@ class Dots:
         the softmax with them apart.
         """
         array, known = shape(text) if text is not None else None, self._scores[step]
-        if array is None or len(extents := array[1]) < 3 or len(known) >= MAX_SHAPES:
+        if array is None or len(known) >= MAX_SHAPES:
+            return
+        if len(extents := array[1]) < 3:
+            self._squares[step].update(extents[:1] if len(set(extents)) == 1 else ())
             return
         for one, other in itertools.combinations(sorted(extents), 2):
             # A product for groups of query heads has them and the sequence in one extent.
@@ -136,6 +142,11 @@ class Dots:
     def unfused(self) -> bool:
         """Whether scores of every position with every other one were computed, raised and summed as whole arrays."""
         return bool(set.intersection(*self._scores.values()))
+
+    @property
+    def attends(self) -> bool:
+        """Whether products of two activations may be scores: several at once, or square ones that are raised."""
+        return self.batched or bool(self._squares["product"] & self._squares["exponential"])
 
     @property
     def types(self) -> tuple[str, ...]:
