@@ -99,6 +99,7 @@ lock: $(READY) ## Lock the dependencies again, at the newest versions that fit
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:browser -o requirements/browser.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:keyless -o requirements/keyless.txt
 	$(LOCK) --upgrade --constraints requirements/dev.txt --group pyproject.toml:docs -o requirements/docs.txt
+	$(LOCK) --upgrade --group pyproject.toml:pip -o requirements/pip.txt
 
 .PHONY: clean
 clean: ## Remove what was built, and .venv
@@ -115,6 +116,9 @@ $(READY): requirements/dev.txt pyproject.toml
 		$(PYTHON) -m venv --clear $(VENV) || { \
 			echo "$(PYTHON) cannot make an environment; on Debian install python3-venv." >&2; exit 2; }; \
 	fi
+	@# The pip of Python 3.11 takes twice the time: it holds every file that an index names against a thousand tags.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-compile \
+		-r requirements/pip.txt || echo 'A newer pip cannot be had; that of $(PYTHON) goes on.' >&2
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --no-compile \
 		-r requirements/dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
