@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,7 @@ from receipts.receipt.accelerators import find_accelerator
 from receipts.store.entry import COLUMNS, METRICS, NO_TAINT, PATHS, Entry
 from receipts.store.query.conditions import Condition
 from receipts.store.sql import engine_of
+from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts, supersessions
 
 
@@ -156,6 +157,7 @@ def standing(row: Any = receipts) -> ColumnElement[bool]:
     return ~exists().where(word.c.receipt == row.c.id, fell, ~exists().where(*back))
 
 
+@cache
 def select_entries() -> Select[Any]:
     """Every receipt's columns with the last word on whether it was withdrawn; `entry_of` reads a row of it."""
     last = (
@@ -175,8 +177,7 @@ def entries_of(connection: Connection, numbers: Iterable[int]) -> dict[int, Entr
     wanted = list(numbers)
     if not wanted:
         return {}
-    query = select_entries().where(engine_of(connection).among(receipts.c.seq, wanted))
-    return {row.seq: row for row in map(entry_of, connection.execute(query))}
+    return {entry.seq: entry for entry in _entries(connection, "seq", wanted)}
 
 
 def entry_of(values: Sequence[Any]) -> Entry:
@@ -190,8 +191,17 @@ def entry_of(values: Sequence[Any]) -> Entry:
 
 def entries_with_ids(connection: Connection, ids: Iterable[str]) -> list[Entry]:
     """The rows of receipts by their ids, however many; what is not stored is left out."""
-    query = select_entries().where(engine_of(connection).among(receipts.c.id, list(ids)))
-    return [entry_of(row) for row in connection.execute(query)]
+    return _entries(connection, "id", list(ids))
+
+
+def _entries(connection: Connection, column: str, values: Sequence[Any]) -> list[Entry]:
+    given = {"values": engine_of(connection).values(values)}
+    return list(map(entry_of, _where_among(column).all(connection, given)))
+
+
+@cache
+def _where_among(column: str) -> SqlStatement:
+    return SqlStatement(lambda engine: select_entries().where(engine.among_named(receipts.c[column], "values")))
 
 
 def entry_with_id(connection: Connection, receipt_id: str) -> Entry:
