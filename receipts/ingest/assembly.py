@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any
 
 from receipts.base.errors import Problem
-from receipts.ingest.devices import of_chips
 from receipts.ingest.draft import (
     RECEIPT,
     Base,
@@ -35,7 +34,7 @@ from receipts.ingest.identity import of_this_launch, state_identity
 from receipts.ingest.inputs import state_inputs
 from receipts.ingest.leaves import place
 from receipts.ingest.measurement import state_steps
-from receipts.ingest.memory import state_memory
+from receipts.ingest.memory import of_chips, state_memory
 from receipts.ingest.missing import missing
 from receipts.ingest.path import intend_framework, state_intent, state_path
 from receipts.ingest.resolve import readings, resolve
