@@ -10,9 +10,9 @@ from pathlib import Path
 from benchmarks.history import groups_of, simulated
 from receipts.plugins.study.experiment import Contrast, Experiment
 from receipts.plugins.study.progress import answer_of
+from receipts.plugins.study.sequential import plan_looks
 from receipts.stats.equivalence import CONFIDENCE
 from receipts.stats.log_ratio import against_floor, pooled
-from receipts.stats.sequential import plan_looks
 
 EFFECT = 0.00995  # 1 %
 CONTRAST = Contrast("x", "a", "b")

@@ -24,12 +24,12 @@ from receipts.base.errors import InputError, NotFound, Problem
 from receipts.base.files import read_small
 from receipts.base.untrusted_text import parse_json
 from receipts.metrics import Launch
+from receipts.plugins.study.sequential import ALPHA, POWER, Looks, plan_looks
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.plan import parse_plan, write_plan
 from receipts.receipt import Document, Parsed
 from receipts.receipt.problems import read_toml
 from receipts.stats.equivalence import SMALLEST_EFFECT
-from receipts.stats.sequential import ALPHA, POWER, Looks, plan_looks
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from receipts import metrics
 from receipts.metrics import Launch
 from receipts.plugins.study.experiment import Contrast, Experiment, within
+from receipts.plugins.study.sequential import FUTILE, Looks, at_level
 from receipts.questions.comparisons import Comparisons
 from receipts.stats import distributions
 from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled, welch
-from receipts.stats.sequential import FUTILE, Looks, at_level
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook

@@ -18,8 +18,8 @@ from receipts.store.entry import METRICS
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
+    from receipts.plugins.track.change_points import LevelChange
     from receipts.receipt import Parsed
-    from receipts.stats.change_points import LevelChange
     from receipts.store import Entry, Store
 
 ChangeKind = Literal["step", "drift", "host", "regime"]
@@ -111,7 +111,7 @@ def history(entries: Sequence[Entry], line: int, lane: Lane, metric: Metric, rea
 
     Documents are read at changes alone, and where the metric has no column.
     """
-    from receipts.stats.change_points import changes, host_effects
+    from receipts.plugins.track.change_points import changes, host_effects
 
     points = [point for item in entries[-MAX_LAUNCHES:] if (point := _point(item, lane, metric, read)) is not None]
     logs, hosts = [math.log(point.value) for point in points], [point.host for point in points]

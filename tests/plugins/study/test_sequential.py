@@ -8,7 +8,7 @@ import pytest
 
 from receipts.plugins.study.experiment import Contrast, Experiment
 from receipts.plugins.study.progress import answer_of
-from receipts.stats.sequential import at_level, plan_looks
+from receipts.plugins.study.sequential import at_level, plan_looks
 
 EFFECT = 0.00995
 CONTRAST = Contrast("x", "a", "b")
