@@ -1,7 +1,7 @@
 """10,000 changes of a signed bundle, of its parts, of its envelopes and of its proofs: how many verify.
 
 ``python -m benchmarks forgeries``. The bundle compares the examples' launches on a CPU core; every change is checked by
-`receipts/signing/verify.py`, as a stranger would. Needs the extra ``sign``, and openssl.
+`receipts/plugins/trust/verify.py`, as a stranger would. Needs the extra ``sign``, and openssl.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def measure(quick: bool) -> list[Result]:
     """How many changes of each kind verify; the bar is none."""
     sys.path.insert(0, str(ROOT / "tests" / "support"))
     import forgeries
-    from receipts.signing import verify
+    from receipts.plugins.trust import verify
 
     kinds: dict[str, tuple[int, Callable[..., int]]] = {
         "bytes of a bundle": (3000, partial(forgeries.verified_bundles, of=forgeries.bundles)),

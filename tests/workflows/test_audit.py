@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from command_line import Shell
 from receipts.judging.comparison import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
-from receipts.signing import verify
 from receipts.store import Store, open_store
 from receipts.store.documents import pack
 from receipts.workflows.audit import Audit, audit
@@ -290,16 +288,6 @@ def test_a_submit_of_two_seals_and_so_does_a_report_once_a_day(shell: Shell) -> 
     tamper(str(shell.folder / "store.sqlite"), "UPDATE seals SET at = '2020-01-01 00:00:00.000000'")
     assert shell(*report).code == 0
     assert unsealed() == 0
-
-
-def test_a_proof_leads_from_the_id_to_the_root(shell: Shell) -> None:
-    ids = [shell.store(name) for name in ("one", "two", "three")]
-    assert shell("audit", "--proof", ids[1]).code == 3
-    shell("audit", "--seal")
-    told = shell("audit", "--proof", ids[1], "--json").json
-    content = json.dumps(told["content"], separators=(",", ":")).encode()
-    assert verify.led(content, told["proof"]) == told["root"]
-    assert shell("audit", "--proof", ids[1]).lines[-1].split()[-1] == told["root"]
 
 
 @pytest.mark.parametrize("table", ["documents", "verdicts", "receipts"])

@@ -3,8 +3,8 @@
 A trial is looked at after so many turns of base and candidate. What counts is the difference of the logs within each
 turn, so that a machine that drifts moves both. The error is divided among the looks (Bonferroni's inequality over
 Student's t of the differences): the intervals of all looks hold together, whenever somebody stops, on the spread that
-the launches themselves show. A boundary calibrated by simulation, as `receipts plan` has it, needs fewer launches at 5 %,
-and cannot be calibrated at the levels of a long campaign.
+the launches themselves show. A boundary calibrated by simulation, as `receipts plan` has it, needs fewer launches at 5
+%, and cannot be calibrated at the levels of a long campaign.
 
 The level of the next trial is LORD++ (Ramdas, Yang, Wainwright, Jordan, NeurIPS 2017; Javanmard and Montanari, Ann.
 Statist. 46 (2018) 526): it spends little while nothing is kept and earns with each change that is. The expected share

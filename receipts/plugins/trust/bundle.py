@@ -13,8 +13,8 @@ from receipts.axes.catalogue import bookkeeping_file
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.base.units import counted
 from receipts.judging.verdict import verdict_to_json
+from receipts.plugins.trust.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
 from receipts.signing.key import BUNDLE, STATEMENT, Envelope, signed
-from receipts.signing.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
 from receipts.store import seals
 from receipts.store.evidence import kept_files
 from receipts.workflows.checkpoints import Checkpoint, origin_of, signed_checkpoint, why_not_continued

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from receipts.base.environment import extra
 from receipts.base.errors import InputError, Problem, Unreachable, UsageError
 from receipts.base.files import read_small
-from receipts.signing.verify import PREDICATE_TYPE, STATEMENT, STATEMENT_TYPE
+from receipts.plugins.trust.verify import PREDICATE_TYPE, STATEMENT, STATEMENT_TYPE
 
 MAX_BUNDLE: Final = 16 << 20
 EXTRA: Final = "keyless"

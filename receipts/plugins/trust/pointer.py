@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.untrusted_text import parse_toml
+from receipts.plugins.trust import verify
 from receipts.plugins.trust.places import fetched
 from receipts.receipt import Document
 from receipts.receipt.load import refusal
-from receipts.signing import verify
 
 SCHEMA: Final = "1.0"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")

@@ -138,7 +138,7 @@ def bundle(
       receipts bundle report/weekly --sign ana --output week.tar --checkpoints checkpoints.txt
 
     Whoever has the bundle checks it with ``python verify.py gain.tar ana.pub``. verify.py is one file,
-    receipts/signing/verify.py; it needs Python and openssl, and nothing else of this project.
+    receipts/plugins/trust/verify.py; it needs Python and openssl, and nothing else of this project.
     """
     from receipts.plugins.trust.bundle import bundle
     from receipts.signing.key import read_private

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 
-from receipts.signing import verify
+from receipts.plugins.trust import verify
 
 Forger = Callable[[bytes, random.Random], Iterator[bytes]]
 

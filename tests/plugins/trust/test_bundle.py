@@ -14,7 +14,7 @@ import pytest
 
 import forgeries
 from command_line import Shell
-from receipts.signing import verify
+from receipts.plugins.trust import verify
 from receipts.signing.key import read_envelope, read_public_file
 from receipts.store import seals
 from receipts.store.evidence import files_beside
@@ -260,3 +260,13 @@ def test_a_bundle_names_what_the_store_does_not_have(signing: Shell) -> None:
 
 def test_a_bundle_replaces_no_file(signing: Shell, bundle: Path) -> None:
     assert signing("bundle", "one", "--sign", "ana", "--output", "x.tar").code == 2
+
+
+def test_a_proof_leads_from_the_id_to_the_root(shell: Shell) -> None:
+    ids = [shell.store(name) for name in ("one", "two", "three")]
+    assert shell("audit", "--proof", ids[1]).code == 3
+    shell("audit", "--seal")
+    told = shell("audit", "--proof", ids[1], "--json").json
+    content = json.dumps(told["content"], separators=(",", ":")).encode()
+    assert verify.led(content, told["proof"]) == told["root"]
+    assert shell("audit", "--proof", ids[1]).lines[-1].split()[-1] == told["root"]
