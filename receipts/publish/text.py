@@ -26,7 +26,7 @@ NOTE = 240  # of a message or a note, where the receipt holds the whole
 CELL = 1200
 _MARKUP = "\\`*[]<>#|$"
 _EDGE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|~(?=~|\S)")  # what Markdown reads as a mark of its own
-_HELD = re.compile(r"\d \+ \d+(?: launches)?|\d %")  # what no line is broken within
+_HELD = re.compile(r"\d \+ \d+(?: launches)?|\d %|\d × \w")  # what no line is broken within
 _MEANS_MORE = re.compile(r"[\\`*\[\]<>#|$_~&@]|://|www\.")  # all that `cell` changes
 
 

@@ -52,7 +52,7 @@ _WIDTH: Final = 460.0
 _RIGHT: Final = 58.0  # of the panels, for the rate
 _HEAD: Final = 20.0
 _HEIGHT: Final = 330.0  # of all panels, so that a few of them fill the first screen beside its words
-_PANELS: Final = (36.0, 110.0)  # the least and the most of one
+_PANELS: Final = (36.0, 200.0)  # the least and the most of one
 _OPEN, _INVALID = MARKS[4], MARKS[7]
 # Launches by status: a filled circle, a ring, a cross.
 _MARKS: Final = {
