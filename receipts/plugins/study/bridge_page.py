@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 say = words("bridge")
 
-SHOWN_UNSTATED = 12
+SHOWN_UNSTATED = 3  # in the first line
 MAX_SHOWN = 12  # of hops and of interactions
 SAME = 5e-5  # ratios that are printed alike
 ORDERED = ("turns", "paired")  # designs that take the order of launches into account
@@ -41,6 +41,8 @@ ORDERED = ("turns", "paired")  # designs that take the order of launches into ac
 def bridge_page(bridge: Bridge, plans: Sequence[str] | None = None) -> Page:
     """The whole page; ``plans`` are the files of the missing runs, None if they were not written."""
     sections = [*_chain(bridge), *_axes(bridge), *_hops(bridge)]
+    if len(bridge.unstated) > SHOWN_UNSTATED:
+        sections.append(Section("unstated", say("not_stated"), (", ".join(bridge.unstated),)))
     steps: list[tuple[str, str]] = []
     if bridge.route is not None:
         sections.append(_missing(bridge.route))

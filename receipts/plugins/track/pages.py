@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from receipts.store.decisions import IncidentEvent
 
 
-WIDTH: Final = 640.0
+WIDTH: Final = 460.0
 MIN_DRAWN: Final = 2
 _TOP: Final = 34.0
 _HEIGHT: Final = 190.0

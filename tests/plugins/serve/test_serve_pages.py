@@ -327,7 +327,7 @@ def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch
     assert "1 of 11 receipts" in headline("/runs")
     assert "1 of 2 receipts" in headline("/runs?outcome=oom")
     assert "1 more of 2 receipts" in headline(_links(client, "/runs?outcome=oom")["Older"])
-    assert "the newest 1 failed launch of cpu-torch" in headline("/failures")
+    assert "The newest 1 failed launch of cpu-torch" in headline("/failures")
 
 
 def test_a_title_is_no_page(client: TestClient) -> None:
