@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -118,6 +119,20 @@ def check(document: bytes | Tree, *, witnesses: Iterable[bytes] = ()) -> Answer:
     raw = document if isinstance(document, bytes) else written(document)
     verdict = receipts.check(raw, witnesses=witnesses).verdict
     return Answer(verdict.status, _reason(verdict.findings) or verdict.grade_why, verdict.grade)
+
+
+def observed(tree: Tree, true: Tree) -> Answer:
+    """The verdict on a launch beside what its launcher saw: the ends of the steps that were really made."""
+    from receipts.workflows.evidence import amended
+
+    ends = [0, *accumulate(round(seconds * 1e9) for seconds in true["measurement"]["step_wall_seconds"])]
+    edges = [[count, end, [end - 1000, end + 1000]] for count, end in enumerate(ends)][1:]
+    seen = {"receipts_outer_clock": 1, "clocks": ["CLOCK_BOOTTIME"], "launch": tree["run"]["launch"], "edges": edges}
+    with TemporaryDirectory() as folder:
+        receipt, clock = (Path(folder) / name for name in ("run.json", "outer-clock.json"))
+        receipt.write_bytes(written(tree))
+        clock.write_text(json.dumps(seen))
+        return check(amended(str(receipt), [str(clock)]).document.raw)
 
 
 def shown(tree: Tree, metric: str, claimed: float = 0.0) -> Answer:

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from benchmarks.hacks.launches import GOODPUT, STEPS, WALLS, Answer, Tree, check, edited, launch, shown, times
+from benchmarks.hacks.launches import (
+    GOODPUT,
+    STEPS,
+    WALLS,
+    Answer,
+    Tree,
+    check,
+    edited,
+    launch,
+    observed,
+    shown,
+    times,
+)  # fmt: skip
 from benchmarks.hacks.suite import Hack
 
 FASTER = {STEPS: times(0.5), WALLS: times(0.5)}
 FLAGS = "measurement.step_flags"
+REPLACED = {"name": "functions of the recorder that the job replaced", "expected": 0}
+
+
+def _idle() -> Tree:
+    """Steps divided by two, and what they leave written as idle time."""
+    tree = launch()
+    gone = sum(tree["measurement"]["step_durations_seconds"]) / 2
+    spent = {f"{GOODPUT}.step_seconds": times(0.5), f"{GOODPUT}.idle_seconds": lambda seconds: seconds + gone}
+    return edited(tree, FASTER | spent)
 
 
 def _slowed(flag: str | None, every: int = 2) -> Tree:
@@ -46,6 +67,11 @@ def _rate(tree: Tree, claimed: float) -> Answer:
 
 
 HACKS = (
+    Hack("clock", "steps divided by two and the rest called idle, beside the launcher's clock", "10,240 tokens/s",
+         lambda: observed(_idle(), launch()), lambda: observed(launch(), launch())),
+    Hack("clock", "the recorder's functions replaced by ones that halve a step", "10,240 tokens/s",
+         lambda: check(edited(launch(), {"measurement.path_counters": [{**REPLACED, "count": 1}]})),
+         lambda: check(launch())),
     Hack("clock", "steps divided by two, digest anew", "10,240 tokens/s instead of 5,120",
          lambda: check(edited(launch(), FASTER)), lambda: check(launch(seconds=0.4))),
     Hack("clock", "steps divided by ten, digest anew", "51,200 tokens/s",

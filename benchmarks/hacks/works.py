@@ -7,10 +7,12 @@ from typing import Any
 
 from benchmarks.hacks.launches import STEPS, Tree, check, edited, launch, pair, times
 from benchmarks.hacks.suite import Hack
+from receipts.emit.sight import glances
 
 NORM, LOSS = "measurement.gradient_norm", "measurement.loss"
 COUNTERS = "measurement.path_counters"
 BACKWARD = {"name": "steps with a backward pass", "expected": 299, "steps": 299}
+GLANCES = {"name": glances.NAME, "expected": 11, "steps": 11}
 THREADS = {"flags.OMP_NUM_THREADS": {"value": 4, "before_runtime": True}}
 
 
@@ -28,6 +30,14 @@ def repeats(changes: Mapping[str, Any], seconds: float = 0.5) -> Any:
 def honest(changes: Mapping[str, Any] = THREADS, seconds: float = 0.5) -> Any:
     """A candidate that is faster by the setting that it names."""
     return lambda: pair(side("a"), side("b", seconds, changes))
+
+
+def _losing(side_of: list[Tree], rows: int) -> list[Tree]:
+    """A side whose traces show a loss of so many tokens in two steps of 4,096."""
+    for tree in side_of:
+        tree["evidence"][0].setdefault("observed", {}).update({"work.steps": 2, "work.tokens": 8192})
+        tree["evidence"][0]["observed"] |= {"work.micro_tokens": 2048, "work.loss_rows": rows}
+    return side_of
 
 
 def _traced(tokens: int) -> Tree:
@@ -55,6 +65,11 @@ HACKS = (
     Hack("work", "backward skipped in three of four steps, but in those that are traced", "twice the tokens/s",
          lambda: check(edited(launch(), {COUNTERS: [{**BACKWARD, "count": 75}]})),
          lambda: check(edited(launch(), {COUNTERS: [{**BACKWARD, "count": 299}]}))),
+    Hack("work", "one layer of four in each step but those that are traced", "three times the tokens/s",
+         lambda: check(edited(launch(), {COUNTERS: [{**GLANCES, "count": 1}]})), lambda: check(launch())),
+    Hack("work", "a loss over half of the tokens, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
+         lambda: pair(_losing(side("a"), 8192), _losing(side("b", 0.5, THREADS), 4096)),
+         lambda: pair(_losing(side("a"), 8192), _losing(side("b", 0.5, THREADS), 8192))),
     Hack("work", "a shorter batch than is stated, as the trace shows", "four times the tokens/s",
          lambda: check(_traced(1024)), lambda: check(_traced(4096))),
     Hack("work", "sequences padded, and the padding counted as tokens", "eight times the tokens/s",
