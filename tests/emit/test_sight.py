@@ -143,9 +143,9 @@ def test_who_computes_less_where_no_trace_looks_is_seen_at_moments_that_he_does_
     assert counter["count"] < counter["expected"] - 1
 
 
-def glance(work: float, gradients: int) -> glances.Glance:
+def glance(work: float, gradients: int, tokens: int = 512) -> glances.Glance:
     item = glances.Glance()
-    item.work, item.gradients = {"torch.float32": work}, gradients
+    item.work, item.gradients, item.tokens = {"torch.float32": work}, gradients, tokens
     return item
 
 
@@ -157,11 +157,16 @@ def glance(work: float, gradients: int) -> glances.Glance:
         ([(100, 20)] * 4 + [(100, 100)] * 2, False, (2, 6)),
         ([(100, 20)] * 6, True, None),
         ([(30, 100)] + [(100, 100)] * 5, False, None),
+        ([(30, 100)] * 2 + [(100, 100)] * 3, False, (3, 5)),
+        ([(30, 100, 200)] * 2 + [(100, 100)] * 3, False, None),
     ],
-    ids=["as traced", "fewer layers", "fewer gradients", "experts without a token", "one odd step"],
+    ids=[
+        *("as traced", "fewer layers", "fewer gradients", "experts without a token", "one odd step"),
+        *("two of five", "two of five, of another length"),
+    ],
 )
 def test_glances_below_the_traced_steps_are_counted(
-    others: list[tuple[float, int]], experts: bool, counted: tuple[int, int] | None
+    others: list[tuple[Any, ...]], experts: bool, counted: tuple[int, int] | None
 ) -> None:
     told: list[tuple[int, int]] = []
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts import metrics
-from receipts.base.errors import UsageError
+from receipts.base.errors import UsageError, near
 from receipts.questions.gate import share
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Quantity(NamedTuple):
 
 
 def quantity(text: str) -> Quantity:
-    """Read ``throughput``, ``peak_bytes=2%``, ``loss``, ``time-to-loss=3.28``. Raises UsageError, NotFound."""
+    """Read ``throughput``, ``peak_bytes=2%``, ``loss``, ``time-to-loss=3.28``. Raises UsageError."""
     name, equals, stated = text.partition("=")
     if text.startswith(REACHED):
         try:
@@ -62,6 +62,10 @@ def quantity(text: str) -> Quantity:
     if name in (LOSS, PARITY):
         title = "loss at equal steps" if name == LOSS else "largest loss against the base's at any step"
         return Quantity(name, title, "tokens_per_second", _last if name == LOSS else _worst, False, margin)
+    known = (*ALIASES, LOSS, PARITY, *metrics.METRICS)
+    if name not in known:
+        what = "write throughput, memory, time-to-loss=3.28, loss, parity or a metric of receipts compare -m"
+        raise UsageError(f"{text}: {what}{near(name, known)}")
     metric = metrics.get(ALIASES.get(name, name))
     if metric.better == "neither":
         raise UsageError(f"{name} has no better side; see: receipts judge --help")

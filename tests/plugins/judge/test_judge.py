@@ -7,6 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -204,8 +205,13 @@ def test_a_quantity_is_how_many_times_worse(text: str, worse: Mapping[str, float
 
 @pytest.mark.parametrize("text", ["gradient_norm", "loss=much", "time-to-loss=low", "speed"])
 def test_what_has_no_better_side_is_refused(text: str) -> None:
-    with pytest.raises((UsageError, NotFound)):
+    with pytest.raises(UsageError):
         quantity(text)
+
+
+def test_a_mistyped_target_is_answered_with_the_one_that_is_meant() -> None:
+    with pytest.raises(UsageError, match=r"memry: write throughput.*did you mean memory"):
+        quantity("memry")
 
 
 @pytest.mark.parametrize(
@@ -305,6 +311,90 @@ def test_what_a_launch_leaves_behind_is_ended_and_nothing_else(monkeypatch: pyte
         verbs.end_left_behind(before)
         assert (verbs.children() - before, own.poll()) == (set(), None)
         own.kill()
+
+
+@pytest.mark.parametrize(
+    ("launched", "order"),
+    [
+        ({"base": 1, "candidate": 0}, ["candidate", "base", "candidate"]),
+        ({"base": 1, "candidate": 1}, ["base", "candidate"] * 2),
+    ],
+    ids=["killed between", "whole turns"],
+)
+def test_a_call_goes_on_with_the_side_that_a_killed_one_left_short(
+    monkeypatch: pytest.MonkeyPatch, launched: dict[str, int], order: list[str]
+) -> None:
+    from receipts.plugins.judge import verbs
+
+    ran: list[str] = []
+
+    class Turns(verbs.Turns):
+        def _launch(self, side: str) -> bool:
+            ran.append(side)
+            launched[side] += 1
+            return True
+
+    known = {"answer": "again", "more": 3, "turns": 0, "launched": launched}
+    monkeypatch.setattr(verbs, "_answer", lambda session, name: known)
+    still = SimpleNamespace(refuse_moved=list)
+    Turns(None, still, {}, asked(), "alone/none", {}).run(2)  # type: ignore[arg-type]  # nothing is launched
+    assert ran == order
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").is_file(), reason="the system does not tell environments")
+def test_a_trial_whose_launch_still_runs_is_not_begun_again() -> None:
+    import subprocess
+
+    from receipts.plugins.judge import verbs
+
+    with subprocess.Popen(
+        ["sleep", "60"], env={"PATH": "/bin:/usr/bin", "RECEIPTS_SESSION": "judge/alone/run"}
+    ) as left:
+        turns = verbs.Turns(None, None, {}, asked(), "alone/run", {})  # type: ignore[arg-type]  # it is refused before
+        try:
+            with pytest.raises(UsageError, match=f"a launch of alone/run is running, as process {left.pid}"):
+                turns.run(1)
+        finally:
+            left.kill()
+
+
+@pytest.mark.slow
+def test_what_a_killed_call_checked_out_is_removed_and_what_a_living_one_did_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import os
+    import subprocess
+
+    from receipts.plugins.judge import trees
+
+    def git(*words: str) -> None:
+        own = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", *own, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "base")
+    places = {name: tmp_path / f"{trees.PREFIX}{name}" for name in ("dead", "living")}
+    for name, owner in (("dead", 2**22 + 1), ("living", os.getppid())):
+        git("worktree", "add", "-q", "--detach", str(places[name] / "base"))
+        (places[name] / "owner").write_text(str(owner))
+    monkeypatch.chdir(tmp_path)
+    with sides("HEAD", None):
+        assert [place.exists() for place in places.values()] == [False, True]
+
+
+def rows_of_loss(rows: int) -> Callable[[Any], Any]:
+    """Evidence whose trace shows a loss of so many of 8,192 tokens."""
+    return lambda entries: [
+        {**entries[0], "observed": {"work.steps": 2, "work.tokens": 8192, "work.loss_rows": rows}},
+        *entries[1:],
+    ]
+
+
+@pytest.mark.parametrize(("rows", "word"), [(8192, "keep"), (4096, "discard")])
+def test_a_loss_over_half_of_the_tokens_is_discarded(shelf: Shelf, rows: int, word: str) -> None:
+    sides_of = {"base": {"evidence": rows_of_loss(8192)}, "change": {"evidence": rows_of_loss(rows)}}
+    assert answer(shelf, tried(shelf, 0.3, **sides_of))["answer"] == word  # type: ignore[arg-type]  # two of its names
 
 
 @pytest.mark.parametrize(("total", "word"), [(1_000_000, "keep"), (900_000, "discard")])

@@ -22,7 +22,7 @@ from receipts.emit.journal import HEAD, MARK
 from receipts.emit.probes.environment import flags
 from receipts.ingest.spans import span_service
 from receipts.plugins.run import record
-from receipts.plugins.run.outer_clock import ARMING, OuterClock
+from receipts.plugins.run.outer_clock import ARMING, LaunchFolder, ObservedLaunch, OuterClock
 from receipts.store import open_store
 from span_traces import KinetoTrace
 
@@ -127,6 +127,11 @@ def test_a_torn_journal_ends_what_is_followed_and_nothing_else(tmp_path: Path) -
     clock = OuterClock(tmp_path, tmp_path / "kept")
     clock.close()
     assert [(item.steps, item.head) for item in clock.journals] == [(0, {})] * 4
+
+
+def test_a_command_that_takes_longer_than_it_may_is_ended(tmp_path: Path) -> None:
+    folder = LaunchFolder(tmp_path)
+    assert ObservedLaunch(["sleep", "60"], folder, os.environ, limit=0.05).exit_code == -15
 
 
 def test_the_launchers_folder_is_no_setting_of_the_job() -> None:
