@@ -14,7 +14,8 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -55,15 +56,26 @@ class Measured(NamedTuple):
     device: str | None = None
     failed: str | None = None
 
+    @property
+    def seconds(self) -> float:
+        """How long it is known to have run."""
+        calls, (means, counts) = self.calls or (), self.means or ((), ())
+        return sum(calls) + sum(mean * count for mean, count in zip(means, counts, strict=True))
+
 
 def import_benchmarks(file: Path, lane: str) -> Iterator[ImportedBenchmark]:
     """The receipt of every benchmark of a file. Raises UsageError for a file of no harness that is known."""
     raw, document = _loaded(file)
     harness, read = _harness(file, document)
     digest = hashlib.sha256(raw).hexdigest()
-    for measured in read(document, file):
+    every = list(read(document, file))
+    # One date stands for all: Google Benchmark writes it when it begins, the others when they are done. No two
+    # benchmarks of a process began at one instant.
+    began = list(accumulate((item.seconds + 1e-6 for item in every), initial=0.0))
+    ended = 0.0 if harness == "google-benchmark" else began[-1]
+    for measured, before in zip(every, began, strict=False):
         name = f"{file.name} {measured.name}"
-        tree = _tree(harness, document, measured, lane, file, digest)
+        tree = _tree(harness, document, measured, lane, file, digest, before - ended)
         try:
             body = json.dumps(tree, indent=1, ensure_ascii=False).encode()
             parse(Document(body, name))
@@ -199,8 +211,9 @@ def _plain(value: Any) -> Any:
 
 
 def _tree(
-    harness: str, document: Mapping[str, Any], measured: Measured, lane: str, file: Path, digest: str
+    harness: str, document: Mapping[str, Any], measured: Measured, lane: str, file: Path, digest: str, after: float
 ) -> dict[str, Any]:
+    """The receipt; ``after`` is how many seconds after the date of the file the benchmark began."""
     context = document.get("context") or document.get("machine_info") or {}
     program = context.get("executable") or (document.get("meta") or {}).get("argv", [""])[0] or ""
     began = document.get("datetime") or context.get("date")
@@ -212,7 +225,7 @@ def _tree(
         "kind": "microbench",
         "outcome": "ok" if measured.failed is None else "crash",
         "provenance": "measured",
-        "started": _moment(began, file),
+        "started": (_moment(began, file) + timedelta(seconds=after)).isoformat(),
         "started_stated": None if began else "the file's own time",
         "label": measured.name,
         "context": f"{harness} {Path(str(program)).name}".strip(),
@@ -254,13 +267,13 @@ def _feature(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def _moment(text: Any, file: Path) -> str:
+def _moment(text: Any, file: Path) -> datetime:
     """The time that the harness wrote, as UTC where it names no zone; else that of the file."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:
         moment = datetime.fromtimestamp(file.stat().st_mtime, UTC)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def files_of(places: Iterable[Path]) -> list[Path]:

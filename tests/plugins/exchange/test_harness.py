@@ -141,3 +141,17 @@ def test_files_of_one_benchmark_are_launches_of_one_configuration(shell: Shell) 
     ids = [row["id"] for row in shell("list", "--json").json]
     assert len(ids) == 3
     assert shell("compare", ids[0], ids[1], "--metric", "step_seconds", "--json").json["counted"] == []
+
+
+@pytest.mark.parametrize("harness", [lambda: pytest_benchmark([2e-6] * 3), google, nvbench])
+def test_benchmarks_of_one_file_began_one_after_another(shell: Shell, harness: Any) -> None:
+    """R112 takes two launches of one instant for one that was copied."""
+    document = harness()
+    rows = document["benchmarks"]
+    other = {"name": "other", "fullname": "other", "run_name": "other"}
+    document["benchmarks"] = [*rows, *({**row, **other} for row in rows)]
+    (shell.folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    assert shell("import", "bench", "run.json", "--submit").code == 0
+    listed = shell("list", "--json").json
+    assert len(listed) >= 2
+    assert {row["status"] for row in listed} == {"open"}
