@@ -73,7 +73,7 @@ class Param(NamedTuple):
     command: bool = True
     stored: bool = False  # given, it needs a store
     show_default: bool = False
-    limits: tuple[int, int | None] | None = None  # of an integer on the command line; the schema bounds a request
+    limits: tuple[int, int | None] | None = None  # of an integer on the command line, if not all above its minimum
 
 
 class Parameter(NamedTuple):

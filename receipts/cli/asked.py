@@ -141,7 +141,7 @@ def _option(name: str, how: Param, default: Any, *, required: bool = False) -> c
     elif "enum" in schema:
         kind = click.Choice(schema["enum"])
     elif schema["type"] == "integer":
-        kind = click.IntRange(*how.limits) if how.limits is not None else click.INT
+        kind = click.IntRange(*(how.limits or (schema["minimum"], None)))
     usual = {} if required or how.many or default is None else {"default": default}
     return click.Option(
         names,

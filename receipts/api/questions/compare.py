@@ -193,7 +193,6 @@ Limit = Annotated[
         "Show at most this many configurations per axis, the newest.",
         ("--limit",),
         show_default=True,
-        limits=(1, None),
     ),
 ]
 

@@ -32,7 +32,10 @@ Conditions = Annotated[
     ),
 ]
 Limit = Annotated[
-    int, Param(integer(1), "Print at most this many rows; 0 for all.", ("--limit", "-n"), show_default=True)
+    int,
+    Param(
+        integer(1), "Print at most this many rows; 0 for all.", ("--limit", "-n"), show_default=True, limits=(0, None)
+    ),
 ]
 Superseded = Annotated[bool, Param(FLAG, "Also show superseded and retracted receipts.", ("--all", "-a"))]
 Ordered = Annotated[

@@ -63,12 +63,21 @@ class Measured(NamedTuple):
         return sum(calls) + sum(mean * count for mean, count in zip(means, counts, strict=True))
 
 
-def import_benchmarks(file: Path, lane: str) -> Iterator[ImportedBenchmark]:
-    """The receipt of every benchmark of a file. Raises UsageError for a file of no harness that is known."""
+def import_benchmarks(file: Path, lane: str) -> list[ImportedBenchmark]:
+    """The receipt of every benchmark of a file. Raises UsageError for a file that no harness that is known wrote."""
     raw, document = _loaded(file)
     harness, read = _harness(file, document)
-    digest = hashlib.sha256(raw).hexdigest()
-    every = list(read(document, file))
+    try:
+        every = list(read(document, file))
+        return list(_imported(file, lane, harness, document, every, hashlib.sha256(raw).hexdigest()))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"this is not JSON as {harness} writes it ({type(error).__name__}: {str(error)[:100]})"
+        raise UsageError(f"{file}: {why}; run the harness again") from None
+
+
+def _imported(
+    file: Path, lane: str, harness: str, document: dict[str, Any], every: list[Measured], digest: str
+) -> Iterator[ImportedBenchmark]:
     # One date stands for all: Google Benchmark writes it when it begins, the others when they are done. No two
     # benchmarks of a process began at one instant.
     began = list(accumulate((item.seconds + 1e-6 for item in every), initial=0.0))
@@ -105,7 +114,7 @@ def _harness(file: Path, document: Mapping[str, Any]) -> tuple[str, Callable[...
             return "pytest-benchmark", _pytest
         if isinstance(document.get("context"), dict):
             return "google-benchmark", _google
-        if isinstance(document.get("meta"), dict) and "nvbench" in document["meta"].get("version", {}):
+        if isinstance(document.get("meta"), dict) and "nvbench" in str(document["meta"].get("version")):
             return "nvbench", _nvbench
     raise UsageError(
         f"{file}: this is no JSON of pytest-benchmark (--benchmark-json), Google Benchmark (--benchmark_format=json) "

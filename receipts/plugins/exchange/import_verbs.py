@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from receipts.base import files
-from receipts.base.errors import ConflictError
+from receipts.base.errors import ConflictError, Problem, UsageError
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, group, verb
@@ -268,10 +268,16 @@ def bench(session: Session, places: tuple[Path, ...], lane: str, to: Destination
     Without -o or --submit nothing is written. What is read: docs/benchmarks.md. Exit codes: 0 every benchmark became a
     receipt, 2 some did not, 4 the store failed.
     """
-    from receipts.plugins.exchange.harness import files_of, import_benchmarks
+    from receipts.plugins.exchange.harness import ImportedBenchmark, files_of, import_benchmarks
 
     name = session.rulebook.lanes.get(lane).name
-    items = [item for file in files_of(places) for item in import_benchmarks(file, name)]
+    items: list[ImportedBenchmark] = []
+    for file in files_of(places):
+        try:
+            items += import_benchmarks(file, name)
+        except UsageError as error:  # one of many files, such as a folder holds beside those of a harness
+            problem = Problem("$", str(error).removeprefix(f"{file}: "))
+            items.append(ImportedBenchmark(str(file), None, (problem,)))
     return _deliver_each(session, "benchmark", [(item.name, item.raw, item.problems) for item in items], to)
 
 

@@ -42,6 +42,8 @@ def rendered(name: str, values: Mapping[str, str]) -> str:
         value = values.get(match["key"], match["default"])
         if match["form"] is None and match["key"] != "command" and not re.fullmatch(r"[\w.:/@%+-]+", value):
             raise UsageError(f"--set {match['key']}: {value!r} has characters that no name or number here has")
+        if match["default"].isdigit() and not re.fullmatch(r"(?:[\w-]+:)?[1-9]\d*", value):
+            raise UsageError(f"--set {match['key']}: {value!r} is not a number of them, such as {match['default']}")
         return _FORMS[match["form"]](value)
 
     return _VALUE.sub(put, text)

@@ -51,9 +51,7 @@ def bridge(
     metric: Metric = "tokens_per_second",
     most: Annotated[
         int,
-        Param(
-            integer(1, remote=500), "Judge at most this many hops.", ("--most",), show_default=True, limits=(1, None)
-        ),
+        Param(integer(1, remote=500), "Judge at most this many hops.", ("--most",), show_default=True),
     ] = 200,
 ) -> Answer:
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.

@@ -65,6 +65,15 @@ def nvbench(**own: Any) -> dict[str, Any]:
     }
 
 
+TORN = [  # of each harness, a value of another kind
+    json.dumps({**pytest_benchmark(), "commit_info": 3}),
+    json.dumps(pytest_benchmark([float("nan")])),
+    json.dumps(google(iterations="x")),
+    json.dumps({**nvbench(), "devices": "x"}),
+    json.dumps(nvbench(axis_values=[{}])),
+]
+
+
 def one(folder: Path, document: dict[str, Any], name: str = "n.json") -> Parsed:
     (folder / name).write_text(json.dumps(document))
     (item,) = import_benchmarks(folder / name, "unlisted")
@@ -115,7 +124,9 @@ def test_samples_beside_the_file_are_steps_of_the_kernel(tmp_path: Path) -> None
     assert (skipped["run.outcome"], skipped["failure.message"]) == ("crash", "too small")
 
 
-@pytest.mark.parametrize("text", ["[]", "{}", '{"benchmarks": 3}', '{"benchmarks": [{}], "context": 1}', "\udce9", "{"])
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", '{"benchmarks": 3}', '{"benchmarks": [{}], "context": 1}', "\udce9", "{", *TORN]
+)
 def test_another_file_is_refused_with_what_would_do(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(UsageError, match="JSON"):
