@@ -37,7 +37,7 @@ class ColumnLog(LoopLog):
 
     source: ClassVar[str] = "columns"
     anchors: ClassVar[tuple[bytes, ...]] = tuple(
-        "".join(word).encode() for word in product(("step", "Step", "iter"), _SEPARATORS, "lLt")
+        "".join(word).encode() for word in product(("tep", "iter"), _SEPARATORS, "lt")
     )
     labels = vocabulary.line("pytorch_loop")
     forms = ()
