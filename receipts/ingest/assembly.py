@@ -30,8 +30,7 @@ from receipts.ingest.draft import (
 from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence_list import state_evidence
-from receipts.ingest.identity import of_this_launch, state_identity
-from receipts.ingest.inputs import state_inputs
+from receipts.ingest.identity import of_this_launch, state_identity, state_inputs
 from receipts.ingest.leaves import place
 from receipts.ingest.measurement import state_steps
 from receipts.ingest.memory import of_chips, state_memory

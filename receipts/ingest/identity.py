@@ -1,10 +1,14 @@
-"""Which launch this is: its digest, its start, its kind and lane; and whether the files beside a receipt are of it.
+"""Which launch this is: its digest, start, kind and lane, what it was started with, and which files are of it.
 
 A trace of another run proves nothing. A file that shows the path is compared with what the receipt states: the time
 between start and end, host and process, the number of steps, the versions, the chip, the shape and the type of
-attention. One that contradicts any is not read, but for one that the receipt lists and that shows other work alone.
-One that shows neither time, host nor process, and that the job did not list, is read, and a remark says so. Whoever
-makes up a whole trace passes: what vouches for it is a signature.
+attention. One that contradicts any is not read, but for one that the receipt lists and that shows other work alone. One
+that shows neither time, host nor process, and that the job did not list, is read, and a remark says so. Whoever makes
+up a whole trace passes: what vouches for it is a signature.
+
+The section ``inputs`` holds the line that a tracker, a file of commands or a script has, and the settings that the
+program printed of itself. A file says what was typed. It does not say which variables the program reads, or what stood
+in the files that its options name, so that nothing is held by it: `inputs.capture` says where it was read.
 """
 
 from __future__ import annotations
@@ -16,12 +20,17 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from receipts.axes.lane import Lane
+from receipts.base.untrusted_text import redacted
+from receipts.emit.launch_values import normal
+from receipts.emit.secrets import allowed, secret_name
+from receipts.ingest import vocabulary
 from receipts.ingest.clock import Stamp, first_stamp, last_stamp, modified, partial_stamp
-from receipts.ingest.draft import RECEIPT, Options, ReceiptDraft, Where
+from receipts.ingest.draft import RECEIPT, Options, ReceiptDraft, SourcedLeaf, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.leaves import alike
 from receipts.ingest.path import LIBRARIES
 from receipts.ingest.reading import Reading
+from receipts.ingest.resolve import readings
 from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.names import permitted
 
@@ -278,3 +287,73 @@ def _clock(seconds: float) -> str:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (OverflowError, OSError, ValueError):
         return f"{seconds:.0f} s"
+
+
+# Whose word on the launch line goes first: what the process told a tracker, what was typed, what a script holds.
+_LAUNCH_SOURCES: Final = ("wandb", "command-line", "launch")
+_INPUTS: Final = "inputs"
+
+
+def state_inputs(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
+    """State the inputs that files show; what the recorder captured is whole, and stands."""
+    if "inputs" in draft.tree:
+        return
+    _launch_line(draft, [(file, reading) for file, reading in readings(files) if reading.launch is not None])
+    _settings(draft, [(file, reading) for file, reading in readings(files) if reading.resolved])
+
+
+def _settings(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
+    """What a program printed of its own settings; else what one recipe asked, which the command line may override."""
+    asked = [item for item in candidates if vocabulary.source(item[1].source).strength == "asked"]
+    best = [item for item in candidates if item not in asked] or asked
+    if not best:
+        return
+    file, reading = best[0]
+    where = Where(file.name)
+    if best is asked and any(other.resolved != reading.resolved for _, other in asked):
+        names = ", ".join(sorted({file.name for file, _ in asked})[:5])
+        draft.tell("note", f"{names} hold other settings: which of them the launch took is not known", where)
+        return
+    settings = {name: str(redacted(text, name)) for name, text in sorted(reading.resolved.items())}
+    draft.tree.setdefault("inputs", {})["resolved"] = settings
+    draft.leaves["inputs.resolved"] = SourcedLeaf("inputs.resolved", f"{len(settings)} settings", where, _INPUTS)
+
+
+def _launch_line(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
+    best = [
+        item
+        for item in candidates
+        if item[1].source == next((n for n in _LAUNCH_SOURCES if _has_inputs(candidates, n)), None)
+    ]
+    if not best:
+        return
+    file, reading = best[0]
+    assert reading.launch is not None
+    line = reading.launch.line
+    where = Where(file.name, reading.launch.place)
+    if any(_content(other) != _content(reading) for _, other in best[1:]):
+        names = ", ".join(sorted({file.name for file, _ in best})[:5])
+        draft.tell("note", f"{names} start other programs, or give them other options: no launch line is stated", where)
+        return
+    text = reading.launch.text
+    draft.fill("run.command", text, where, reading.source, text[:80])
+    draft.put("inputs.program", line.program, where, reading.source, text[:80])
+    for name in ("options", "launcher"):
+        for key, value in getattr(line, name).items():
+            draft.put(f"inputs.{name}.{key[:200]}", value, where, reading.source, f"{key}={value}"[:80])
+    for name, value in line.environment.items():
+        if allowed(name):
+            draft.fill(f"flags.{name}", value, where, reading.source, f"{name}={value}"[:80])
+        elif not secret_name(name):
+            draft.put(f"inputs.environment.{name}", value, where, reading.source, f"{name}={value}"[:80])
+    draft.put("inputs.capture", f"read in {where}: its files and variables were not seen", where, _INPUTS)
+
+
+def _has_inputs(candidates: list[tuple[FileEvidence, Reading]], source: str) -> bool:
+    return any(reading.source == source for _, reading in candidates)
+
+
+def _content(reading: Reading) -> tuple[str | None, dict[str, str]]:
+    assert reading.launch is not None
+    line = reading.launch.line
+    return line.program, {key: normal(value) for key, value in line.options.items()}

@@ -9,7 +9,7 @@ from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.readers.megatron.startup import CudaGraphsReader
 from receipts.readers.script.counters import PathCountersReader
-from receipts.readers.torch.fallbacks import FallbackHintsReader
+from receipts.readers.torch.messages import FallbackHintsReader
 
 
 def readings(kind: type[LineReader], *lines: str) -> list[Reading]:
