@@ -18,12 +18,15 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+from _thread import RLock
 from binascii import crc32
+from contextlib import suppress
 
 from receipts.emit.files import file_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 MARK = b"rJ"
@@ -122,6 +125,86 @@ class Journal:
 
     def __repr__(self) -> str:
         return f"Journal({self.path!r}, {self._end} bytes)"
+
+
+class RunJournal:
+    """The journal of a run, for as long as it can be written on; what is told before it is open waits for that.
+
+    ``path`` is empty without one; ``lost`` is whether it was given up: what it holds then stays mapped, and steps go on
+    into it as far as its block reaches. ``say`` and ``fault`` take what could not be written.
+    """
+
+    def __init__(self, say: Callable[[str], None], fault: Callable[[str], None]) -> None:
+        self._say, self._fault = say, fault
+        self._lock = RLock()
+        self._journal: Journal | None = None
+        self._waiting: list[list[Any]] = []
+        self._opens, self._writing = True, False
+        self.path, self.lost = "", False
+
+    def __repr__(self) -> str:
+        return f"RunJournal({self.path!r})"
+
+    def open(self, path: str, head: dict[str, Any]) -> Journal:
+        """Begin a file. Raises OSError."""
+        self._journal = Journal(path, head)
+        self.path = path
+        return self._journal
+
+    def opened(self) -> None:
+        """Write what has waited; where none is open by now, there will be none."""
+        with self._lock:
+            self._opens = False
+            self._write()
+
+    def tell(self, event: list[Any]) -> None:
+        """Write an event."""
+        with self._lock:
+            if self._opens or self._journal is not None:
+                self._waiting.append(event)
+            self._write()
+
+    def _write(self) -> None:
+        # A signal's handler may come between: what it tells is written by the call that it interrupted.
+        if self._writing:
+            return
+        self._writing = True
+        try:
+            while self._waiting and self._journal is not None:
+                try:
+                    self._journal.event(self._waiting[0])
+                except (TypeError, ValueError, RecursionError) as error:
+                    # What JSON cannot hold is lost by itself, and holds up nothing behind it.
+                    self._say(f"the journal does not hold {self._waiting[0][:1]!s}: {error}")
+                del self._waiting[0]
+        except OSError as error:
+            self._waiting.clear()
+            self.lost = True
+            with suppress(OSError):
+                self.close()
+            self._fault(f"the journal could not be written on: {error.strerror or error}")
+        finally:
+            self._writing = False
+
+    def block(self, first: int) -> memoryview | None:
+        """Room for steps from number ``first`` on; None without a journal, and where it has none."""
+        if self._journal is None:
+            return None
+        try:
+            return self._journal.block(first)
+        except (OSError, ValueError) as error:
+            self._fault(f"the journal has no room for more steps: {getattr(error, 'strerror', None) or error}")
+            return None
+
+    def close(self) -> None:
+        """Let go of the file, and of what waits. Raises OSError."""
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+
+    def forget(self) -> None:
+        """In a forked child: the file is the parent's."""
+        self._journal, self._opens, self.path = None, False, ""
 
 
 def reserve(file: int, start: int, size: int) -> None:

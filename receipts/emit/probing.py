@@ -269,6 +269,11 @@ class Probing:
         for _, stated in self._stated:
             stated.warmup = steps
 
+    def join_ranks(self) -> None:
+        """Take the place among ranks that the job has joined since the start."""
+        for _, stated in self._stated:
+            stated.rank, stated.world = self._place.rank, self._place.world
+
     def call(self, what: str, *arguments: Any) -> None:
         """Call ``at_start``, ``at_phase`` or ``at_end`` of every probe that has it."""
         for module, stated in self._stated:

@@ -6,6 +6,7 @@ import os
 
 from receipts.emit.console import fault, guarded
 from receipts.emit.contract import unknown_argument
+from receipts.emit.ending import caught_failure
 from receipts.emit.facts import CALLER, flattened
 from receipts.emit.probing import ProbeOutput
 from receipts.emit.run import RunState
@@ -309,7 +310,8 @@ class Recorder:
             self._run.facts.put(f"path.witnessed.{name}", value)
         if kind:
             row = {"kind": kind, "level": level, "producer": producer, "version": version, "observed": observed}
-            self._run.evidence({**row, "uri": None if uri is None else os.fspath(uri), "sha256": sha256})
+            row |= {"uri": None if uri is None else os.fspath(uri), "sha256": sha256}
+            self._run.facts.add_evidence(row, CALLER)
 
     @guarded
     def attach(self, uri: str | os.PathLike[str], kind: str | None = None, *, level: Level | None = None) -> None:
@@ -317,7 +319,7 @@ class Recorder:
         if kind is None:
             self._run.facts.add_note("attachments", os.fspath(uri))
         else:
-            self._run.evidence({"kind": kind, "level": level, "uri": os.fspath(uri)})
+            self._run.facts.add_evidence({"kind": kind, "level": level, "uri": os.fspath(uri)}, CALLER)
 
     @guarded
     def note(self, text: str, topic: str = CALLER) -> None:
@@ -376,7 +378,7 @@ class Recorder:
     @guarded
     def failure(self, error: BaseException | str, outcome: str | None = None) -> None:
         """Say that the run failed although the block will end without an exception: an error that the job caught."""
-        self._run.failed(error, outcome)
+        caught_failure(self._run, error, outcome)
 
     def missing(self) -> tuple[UnstatedFact, ...]:
         """What the lane asks for and nobody has stated yet, each with the call that states it."""

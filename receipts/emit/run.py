@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from _thread import RLock
 from array import array
 
 from receipts.emit import clock, ending, files, identity, places, run_record
@@ -16,7 +15,7 @@ from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.files import make_folder
-from receipts.emit.journal import LAST, Journal
+from receipts.emit.journal import LAST, RunJournal
 from receipts.emit.run_record import RunRecord
 from receipts.emit.sight.witness import Traces
 from receipts.emit.steps import APART, IN_MEMORY
@@ -62,12 +61,7 @@ class RunState:
         self._probes = probes
         self._asked = deliver
         self._console = Console(quiet=quiet)
-        self._lock = RLock()
-        self._journal: Journal | None = None
-        self._given_up = ""
-        self._waiting: list[list[Any]] = []
-        self._writing = False
-        self._unopened = True
+        self.journal = RunJournal(self._console.say, self.fault)
         self._started = False
         self._over = False
         self._process = os.getpid()
@@ -107,7 +101,7 @@ class RunState:
         self.record.head = {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
         self.record.warmup = self.record.head["warmup"]
         self._safely("the journal", self._open_journal)
-        self._unopened = False
+        self.journal.opened()
         self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
         for name, value in identity.intended(os.environ).items():
             self.facts.put(f"path.intended.{name}", value, CALLER)
@@ -162,9 +156,6 @@ class RunState:
                 self._safely("SIGTERM", self._terminate.remove)
             self._close_journal(nothing=True)
 
-    def _look_at_clocks(self) -> None:
-        self._job_clocks = clock.JobClocks()
-
     def _join_ranks(self) -> None:
         """Take the place among ranks that the job has joined since its recorder began: by torch's group, or JAX's."""
         record, place = self.record, self.record.place
@@ -178,6 +169,8 @@ class RunState:
         record.head["out"] = os.path.abspath(self._receipt(record.head["launch"]))
         self.tell(["place", rank, world, place.local_rank, place.launcher, place.host])
         self.tell(["launch", record.head["launch"]])
+        if self._probing is not None:
+            self._probing.join_ranks()
 
     def _receipt(self, launch: str) -> str:
         out = self._out or os.environ.get("RECEIPTS_OUT") or files.RECEIPT
@@ -195,15 +188,13 @@ class RunState:
         if folder:
             make_folder(folder)
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        journal = Journal(path, about)
+        journal = self.journal.open(path, about)
         record, before = self.record, self.steps.gauges
         for at in range(len(before)):
             journal.gauges[at] = before[at]
         self.steps.gauges = record.gauges = journal.gauges
         for series in (record.losses, record.norms):
             series.gauges, series.floats = journal.gauges, journal.floats
-        self._journal = journal
-        self._flush()
 
     def _ask(self) -> None:
         if self._probes is False and not self._more:
@@ -220,7 +211,8 @@ class RunState:
 
     def forget(self) -> None:
         """In a forked child: the run is the parent's. What the child records goes nowhere."""
-        self._over, self._journal, self._terminate = True, None, None
+        self._over, self._terminate = True, None
+        self.journal.forget()
         steps = self.steps
         steps.view, steps.at, steps.limit = array("q"), 0, 0
         steps.gauges = array("q", bytes(8 * len(steps.gauges)))
@@ -236,49 +228,12 @@ class RunState:
 
     def tell(self, event: list[Any]) -> None:
         """Write an event to the journal; before it is open, keep it."""
-        if self._over:
-            return
-        with self._lock:
-            if self._unopened or self._journal is not None:
-                self._waiting.append(event)
-            # A signal's handler may come between: what it tells is written by the call that it interrupted.
-            if self._writing or self._journal is None:
-                return
-            self._writing = True
-            try:
-                self._flush()
-            except OSError as error:
-                self._give_up(error)
-            finally:
-                self._writing = False
-
-    def _flush(self) -> None:
-        journal = self._journal
-        while self._waiting and journal is not None:
-            try:
-                journal.event(self._waiting[0])
-            except (TypeError, ValueError, RecursionError) as error:
-                # What JSON cannot hold is lost by itself, and holds up nothing behind it.
-                self._console.say(f"the journal does not hold {self._waiting[0][:1]!s}: {error}")
-            del self._waiting[0]
-
-    def _give_up(self, error: OSError) -> None:
-        self._waiting.clear()
-        journal, self._journal = self._journal, None
-        if journal is not None:
-            # What it holds stays mapped, and steps go on into it as far as its block reaches.
-            self._given_up = journal.path
-            self._safely("the journal", journal.close)
-            self.facts.fault(RECORDER, f"the journal could not be written on: {error.strerror or error}")
+        if not self._over:
+            self.journal.tell(event)
 
     def more(self, ended: int) -> Any:
         """Room for further steps, in the journal, else in memory."""
-        block: Any = None
-        if self._journal is not None:
-            try:
-                block = self._journal.block(ended)
-            except (OSError, ValueError) as error:
-                self.fault(f"the journal has no room for more steps: {getattr(error, 'strerror', None) or error}")
+        block = self.journal.block(ended)
         if block is None:
             block = array("q", bytes(16 * IN_MEMORY))
         if not self._over:
@@ -350,25 +305,14 @@ class RunState:
         self.record.window = (start, stop)
         self.tell(["window", start, stop])
 
-    def evidence(self, row: dict[str, Any]) -> None:
-        """State what shows something; its digest is taken at the end where the file lies here."""
-        self.facts.add_evidence(row, CALLER)
-
-    def failed(self, error: BaseException | str, outcome: str | None) -> None:
-        """Note a failure that the job caught."""
-        ending.caught_failure(self, error, outcome)
-
     def fault(self, text: str) -> None:
         """A fault of the recorder or of its caller: a note in the receipt."""
         self.facts.fault(RECORDER, text[:1000])
 
     def lost(self, error: BaseException) -> None:
         """The receipt could not be made; the journal is still there."""
-        hope = ""
-        if self._journal is not None:
-            hope = f"; receipts recover {self._journal.path} makes it from the journal"
-        elif self._given_up:
-            hope = f"; receipts recover {self._given_up} makes what the journal still has of it"
+        what = "what the journal still has of it" if self.journal.lost else "it from the journal"
+        hope = f"; receipts recover {self.journal.path} makes {what}" if self.journal.path else ""
         self._console.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
     def _safely(self, what: str, call: Callable[[], object]) -> None:
@@ -421,11 +365,7 @@ class RunState:
             self._console.without_steps()
             self._close_journal(nothing=True)
             return
-        if self._job_clocks is not None:
-            clocks = self._job_clocks
-            self._safely(
-                "the job's clocks", lambda: self.facts.put("measurement.job_clock_ratio", clocks.ratio(), RECORDER)
-            )
+        self._safely("the job's clocks", self._compare_clocks)
         self._safely("what the job replaced", self._count_replaced)
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
@@ -444,9 +384,16 @@ class RunState:
         self._write()
 
     def _digest_journal(self) -> None:
-        journal = self._journal
-        if journal is not None and os.path.getsize(journal.path) <= files.MAX_DIGESTED_BYTES:
-            self.record.journal = files.sha256(journal.path)
+        path = "" if self.journal.lost else self.journal.path
+        if path and os.path.getsize(path) <= files.MAX_DIGESTED_BYTES:
+            self.record.journal = files.sha256(path)
+
+    def _look_at_clocks(self) -> None:
+        self._job_clocks = clock.JobClocks()
+
+    def _compare_clocks(self) -> None:
+        if self._job_clocks is not None:
+            self.facts.put("measurement.job_clock_ratio", self._job_clocks.ratio(), RECORDER)
 
     def _count_replaced(self) -> None:
         if count := clock.replaced():
@@ -459,14 +406,12 @@ class RunState:
             blocks[-1] = (blocks[-1][0], steps.at)
 
     def _probing_ends(self) -> None:
-        probing = self._probing
-        if probing is None:
-            return
-        probing.call("at_phase", "steady")
-        probing.call("at_end")
-        slow = {name: seconds for name, seconds in probing.seconds.items() if seconds >= 0.001}
+        assert self._probing is not None
+        self._probing.call("at_phase", "steady")
+        self._probing.call("at_end")
+        slow = sorted((name, seconds) for name, seconds in self._probing.seconds.items() if seconds >= 0.001)
         if slow:
-            times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in sorted(slow.items()))
+            times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in slow)
             self.facts.add_note(RECORDER, f"seconds that the probes took: {times}")
 
     def missing(self) -> tuple[UnstatedFact, ...]:
@@ -494,18 +439,15 @@ class RunState:
     def _deliver(self) -> None:
         from receipts.emit import delivery
 
-        url = delivery.server_url(self._asked)
-        if url:
+        if url := delivery.server_url(self._asked):
             self._console.say(delivery.deliver(url, self.written))
 
     def _close_journal(self, *, nothing: bool = False) -> None:
         from receipts.emit.document import MAX_STEPS
 
-        journal, self._journal = self._journal, None
-        path = journal.path if journal is not None else self._given_up
+        path = self.journal.path
         if not path:
             return
-        if journal is not None:
-            self._safely("the journal", journal.close)
+        self._safely("the journal", self.journal.close)
         if nothing or (self.written and not self._keep and self.record.steps <= MAX_STEPS):
             self._safely("the journal", lambda: os.unlink(path))

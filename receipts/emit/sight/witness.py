@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from receipts.emit import console, files
+from receipts.emit.facts import CALLER
 from receipts.emit.probes import imported
 from receipts.emit.profiling import Profiling, TorchTrace, tracer
 
@@ -187,7 +188,7 @@ class Traces:
             # Digested at once: a run that is killed later still names them.
             files.digest_evidence(rows, lambda _: None, run.fault)
             for row in rows:
-                run.evidence(row)
+                run.facts.add_evidence(row, CALLER)
 
     def _path(self) -> str:
         """The name of a trace beside the receipt, without its ending; an older launch keeps its own."""
