@@ -233,9 +233,7 @@ class RunState:
 
     def more(self, ended: int) -> Any:
         """Room for further steps, in the journal, else in memory."""
-        block = self.journal.block(ended)
-        if block is None:
-            block = array("q", bytes(16 * IN_MEMORY))
+        block: Any = self.journal.block(ended) or array("q", bytes(16 * IN_MEMORY))
         if not self._over:
             if self.record.blocks:
                 words, _ = self.record.blocks[-1]
@@ -347,8 +345,7 @@ class RunState:
             for probe in self._more:
                 if (settles := getattr(probe, "at_finish", None)) is not None:
                     self._safely("the watch", settles)
-            if not self._over:
-                self.traces.stop()
+            self.traces.stop()
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):
             self._safely("the ending", self._stuck)
