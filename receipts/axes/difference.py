@@ -127,7 +127,7 @@ _OF_SHAPES: Final = frozenset(
 class Unknown:
     """An axis that cannot be called equal: ``missing`` says which side does not state it.
 
-    ``opaque``: it is a file that differs, whose settings nobody could read.
+    ``opaque``: a file differs, and its settings could not be read.
     """
 
     axis: str

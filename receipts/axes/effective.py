@@ -87,7 +87,7 @@ def axis_leaves() -> tuple[AxisLeaf, ...]:
 
 @cache
 def later_leaves() -> frozenset[str]:
-    """Axis leaves that came with a later schema: one that neither side states, or that is off, is asked of nobody."""
+    """Axis leaves of a later schema: a receipt need not state one that is off, or that neither side states."""
     return frozenset(leaf.path for leaf in axis_leaves() if leaf.since != "1.0")
 
 
@@ -126,7 +126,7 @@ def canonical(value: Value) -> Value:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
-        # What is captured, or compiled, is a set: nobody orders it.
+        # What is captured, or compiled, is a set: its order means nothing.
         return tuple(sorted((canonical(item) for item in value), key=str))
     return value
 

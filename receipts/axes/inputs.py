@@ -52,7 +52,7 @@ class Input(NamedTuple):
 class InputChange:
     """An input that differs, as it was typed; None if a side does not give it and no default is known.
 
-    ``role`` is its bookkeeping role, empty if it counts. ``opaque``: a file differs, and nobody can say in how much.
+    ``role`` is its bookkeeping role, empty if it counts. ``opaque``: a file differs, in an unknown number of settings.
     """
 
     key: str
@@ -215,7 +215,7 @@ def _recorded(section: Inputs) -> LaunchInputs:
 
 
 def _of_files(held: Sequence[InputFile], text: str) -> Input:
-    """An input that names files whose settings nobody could read: it is what they hold, wherever they lie."""
+    """An input that names files whose settings could not be read: its value is what they hold, wherever they lie."""
     digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
     return Input(
         text or THEN.join(item.name for item in held),
@@ -257,7 +257,7 @@ def _options(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Ite
 
 
 def _change(key: str, one: Input | None, other: Input | None) -> InputChange | None:
-    """An input that differs; None if it is a secret, or two words keyed by two stores: nobody can tell."""
+    """An input that differs; None for a secret, and for two words keyed by two stores, which cannot be compared."""
     a, b = (None if item is None else item.text for item in (one, other))
     opaque = any(item is not None and item.opaque for item in (one, other))
     keyed = a is not None and b is not None and a.startswith(BLANK) and b.startswith(BLANK)

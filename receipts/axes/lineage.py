@@ -19,7 +19,7 @@ class LineageMatch(NamedTuple):
     """How a launch's versions relate to the lineages of its lane.
 
     ``nearest`` is the lineage that it ran on, else the one from which the fewest versions differ; ``differs`` has the
-    launch's own versions of those: empty for one that is not installed, None if nobody states it.
+    launch's own versions of those: empty for one that is not installed, None if it is not stated.
     """
 
     state: State
@@ -51,7 +51,7 @@ class Versions:
         self._get = get
 
     def of(self, name: str) -> str | None:
-        """The version of a distribution or leaf; empty if it is not installed, None if nobody states it.
+        """The version of a distribution or leaf; empty if it is not installed, None if it is not stated.
 
         Of a distribution whose library was loaded from elsewhere, what was loaded.
         """

@@ -33,7 +33,7 @@ class EarlierFailure(NamedTuple):
 
 
 class ReachedShape(NamedTuple):
-    """A shape of a lane that launches reached, for the envelope; days and hosts are None if nobody counted them.
+    """A shape of a lane that launches reached, for the envelope; days and hosts are None if they were not counted.
 
     ``key`` are its geometry and layout; None are those of the judged receipt.
     """
@@ -174,7 +174,7 @@ def _resumed(every: Sequence[Parsed]) -> dict[str, Parsed]:
 REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
 VALIDATED: Final = 3  # launches that make it a validated one, where they lie this many days or hosts apart
 APART: Final = 2
-COUNTED: Final = 10  # more launches of a shape than this nobody counts
+COUNTED: Final = 10  # launches of a shape, at most
 CHIPS: Final = "hardware.chips"
 MICRO: Final = "batch.micro_batch"
 SHAPE: Final = (
@@ -196,7 +196,7 @@ def ceiling_grade(launches: int, days: int | None, hosts: int | None) -> Ceiling
 
 
 class ShapeStanding(NamedTuple):
-    """Where a shape lies, under which ceiling or beyond which, or why nobody can tell."""
+    """Where a shape lies, under which ceiling or beyond which, or why that is unknown."""
 
     word: Literal["inside", "at", "beyond", "unknown"]
     ceiling: ReachedShape | None = None

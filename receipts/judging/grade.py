@@ -1,9 +1,9 @@
 """Grades of a launch: what its receipt's word rests on, and whether it is a sample of a metric.
 
-Grades of evidence follow from what a receipt holds, and nobody types them:
+Grades of evidence follow from what a receipt holds, and cannot be typed:
 
 ``typed``      a person wrote it, quoted it or edited it; so is every published or imported row
-``recorded``   a program wrote it while it ran, or from the run's own logs, and nobody edited it since
+``recorded``   a program wrote it while it ran, or from the run's own logs, and it was not edited since
 ``evidenced``  and a reader read what witnesses the path from files whose digests it lists
 ``kept``       and those files are kept by the store
 

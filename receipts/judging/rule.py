@@ -112,7 +112,7 @@ class Case:
         return self.stated.get
 
     def excuse(self, *paths: str) -> str:
-        """Why nobody can show any of some facts: no source of the lane prints them, or the launch ended before."""
+        """Why none of some facts can be shown: no source of the lane prints them, or the launch ended before."""
         if not any(map(self.lane.prints, paths)):
             return f"no source of lane {self.lane.name} prints it"
         failure = self.receipt.failure

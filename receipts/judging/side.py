@@ -295,7 +295,7 @@ def parted(a: Sequence[float], b: Sequence[float], *, one_seed: bool) -> tuple[f
 
 
 def rows_of_loss(group: Iterable[Parsed]) -> float | None:
-    """The mean share of a step's tokens whose loss the launches' traces show; None where none shows both."""
+    """The mean share of a step's tokens whose loss the launches' traces show; None if no trace shows both."""
     shown = [row.observed or {} for item in group for row in item.receipt.evidence or ()]
     pairs = [(row.get("work.loss_rows"), row.get("work.tokens")) for row in shown]
     shares = [rows / tokens for rows, tokens in pairs if type(rows) is int and type(tokens) is int and tokens]

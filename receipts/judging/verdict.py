@@ -40,7 +40,7 @@ class Question(StrEnum):
 
 Subject = Literal["a", "b", "pair", "receipt", "claim"]
 STATE = "state "  # what to do about a fact that a rule needs: this, and the leaves that it may be read from
-NOTHING = "nothing: "  # what is expected where nobody can show a fact: this, and why
+NOTHING = "nothing: "  # what is expected where a fact cannot be shown: this, and why
 DIGEST = re.compile("[0-9a-f]{40,64}")
 
 
@@ -82,7 +82,7 @@ class Finding:
 
     @property
     def excused(self) -> bool:
-        """Whether it says that a fact is missing which nobody can show: none is asked for it, and none is proven."""
+        """Whether a fact is missing that cannot be shown: it is neither asked for nor proven."""
         return self.expected.startswith(NOTHING)
 
     @property
@@ -152,7 +152,7 @@ def receipt_status(findings: Iterable[Finding]) -> Status:
 
 
 def path_answer(findings: Iterable[Finding]) -> PathAnswer:
-    """``left`` by any error on the path, ``unwitnessed`` by any open question on it, or what nobody can show of it."""
+    """``left`` by any error on the path, ``unwitnessed`` by an open question on it or a fact that cannot be shown."""
     on_path = [item for item in findings if item.question is Question.PATH]
     levels = {item.level for item in on_path}
     if Level.ERROR in levels:

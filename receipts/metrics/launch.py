@@ -276,7 +276,7 @@ class Launch:
 
     @cached_property
     def steps_trained(self) -> int | None:
-        """Optimizer steps until the last loss, those before a resumed launch too; None if nobody counts them."""
+        """Optimizer steps until the last loss, those before a resumed launch too; None if they are not counted."""
         counts = [self.stated.get("measurement.steps") or 0, sum(self.interval_steps) or len(self.durations)]
         counts.append(max(self.stated.get("measurement.loss.steps") or (-1,)) + 1)
         return max(counts) + (self.stated.get("run.start_step") or 0) if any(counts) else None

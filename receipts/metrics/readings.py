@@ -162,7 +162,7 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
 
 
 def _of_rate(launch: Launch, metric: Metric) -> str | None:
-    """What a rate is, with what an MFU is made of where nobody states one."""
+    """What a rate is, with the parts of an MFU that is not stated."""
     computed = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
     return f"{launch.of_rate}; {launch.basis}" if computed else launch.of_rate
 

@@ -26,7 +26,7 @@ POINTER: Final = ".receipt.toml"  # a file that says where a receipt is, which a
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_DIGITS = 25
-MAX_REFUSALS = 10_000  # collected from one document; nobody reads more
+MAX_REFUSALS = 10_000  # collected from one document
 MAX_KEYS = 4096  # of one object: twice the entries that the largest map may have
 # Of a whole document. The largest receipts (100,000 steps; 16,384 chips in four phases) have about half of each.
 MAX_OBJECTS, MAX_VALUES = 250_000, 2_000_000

@@ -174,7 +174,7 @@ UNWRITTEN: Final = "0" * 64
 
 
 def intact(parsed: Parsed) -> bool | None:
-    """Whether nobody edited the document since its program wrote it; None if no program says that it did."""
+    """Whether the document is as its program wrote it; None if no program says that it wrote it."""
     recorded = parsed.receipt.run.recorded
     if recorded is None:
         return None

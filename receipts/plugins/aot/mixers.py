@@ -97,7 +97,7 @@ def _index(setup: Setup, p: Parameters, y: Array, low: Array) -> tuple[Array, Ar
 def _attend(
     scale: float, q: Array, k: Array, v: Array, *indexed: Array, indexer: Indexer | None = None, ranks: int = 1
 ) -> Array | tuple[Array, Array]:
-    """Causal attention, a block of queries after the other; over the top k keys of each where it is told which."""
+    """Causal attention, a block of queries after the other; over the top k keys of each, if these are given."""
     batch, length, heads, _ = q.shape
     size, group = min(QUERIES, length), heads // k.shape[2]
     k, v = (jnp.repeat(t, group, 2) if 1 < t.shape[2] < heads else t for t in (k, v))

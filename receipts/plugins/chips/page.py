@@ -200,7 +200,7 @@ def changed(
 
 
 def _stated(accounts: Sequence[Account], phase: str | None) -> Metric:
-    """The first of live peak, pool peak and in use that every launch states; live peak where none is."""
+    """The first of live peak, pool peak and in use that every launch states; live peak if none is."""
     names: tuple[Metric, ...] = ("peak", "pool", "used")
     phases = (phase,) if phase else PHASES
     return next((name for name in names if all(item.by_chip(name, phases) for item in accounts)), "peak")

@@ -58,7 +58,7 @@ def ordered(items: list[Statement], block: TextBlock, number: int) -> list[State
 
 
 def _ordered_in_sentences(items: list[Statement], text: str, number: int) -> list[Statement]:
-    """The statements of a paragraph. A sentence that ranks MFU without a number is added as a statement of none."""
+    """The statements of a paragraph. One that ranks MFU without a number is added, without values."""
     if "MFU" not in text and all(item.metric != RANKED for item in items):
         return items
     items, spans = list(items), list(sentences(text))

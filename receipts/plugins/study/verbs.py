@@ -1,4 +1,4 @@
-"""The verbs of studies that are no questions.
+"""The verbs of studies that are not questions.
 
 ``receipts plan``: which launches to run next, and what they say. ``receipts bisect-wheels``: the walk over groups of
 wheels, run here or printed for elsewhere.

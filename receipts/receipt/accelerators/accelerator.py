@@ -52,7 +52,7 @@ class Accelerator:
     PCIe form, a MIG slice). `devices_per_chip` is how many devices the runtime shows for a chip.
     `best_matmul_fraction` is the share of the dense peak that the chip's own best dense matmul reaches, by
     type, where it was measured. `joined` is the most chips that its fast fabric joins where that ends at the
-    host; None if it joins hosts (ICI), or nobody declares it. An empty `memory_limits` means not known,
+    host; None if it joins hosts (ICI), or it is not declared. An empty `memory_limits` means not known,
     never "anything else is wrong". `fp8_any_layout`: FP8 matrices multiply as they lie, and none is kept transposed
     as well, as on Hopper. `no_peak` says why bf16 has no peak.
     """
