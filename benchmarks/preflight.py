@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.result import Result
-from receipts.axes.signature import sign
+from receipts.axes.shape import sign
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, insert, text
 
 from receipts.axes.configuration import Configuration, configuration
-from receipts.axes.signature import Signature
+from receipts.axes.shape import Signature
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook

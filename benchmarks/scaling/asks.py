@@ -16,7 +16,7 @@ from benchmarks.scaling.launches import BASES, CENTRE, STATES, Kind, Launch, Poi
 from benchmarks.scaling.rows import Maker
 from receipts.axes.configuration import Configuration, configuration
 from receipts.axes.lane import Lane
-from receipts.axes.signature import sign
+from receipts.axes.shape import sign
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.study.bridge import bridge
 from receipts.plugins.track.line import history_of

@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 from benchmarks.scaling.documents import WORDS, Size, tree
 from benchmarks.scaling.launches import LASTS, Kind, Launch, commit, imported
 from receipts import metrics
-from receipts.axes import signature as signature_module
+from receipts.axes import shape as shapes
 from receipts.axes.configuration import AxisPart, Configuration, axis_part
 from receipts.axes.lane import Lane
-from receipts.axes.signature import Signature
+from receipts.axes.shape import Signature
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
@@ -121,7 +121,7 @@ class Maker:
             Text(said.replace(parsed.id[:12].encode(), WORDS["start"].encode())),
             made,
             made.configuration,
-            signature_module.parts(parsed),
+            shapes.parts(parsed),
             lane,
         )
 
@@ -139,7 +139,7 @@ class Maker:
             "code": {**code, "commit": words["commit"]},
             "parallelism": {**layout, "parallelism.bucket_bytes": bucket},
         }
-        return configuration, signature_module.signature_of(parts, tuple(template.lane.nonessential_features))
+        return configuration, shapes.signature_of(parts, tuple(template.lane.nonessential_features))
 
 
 def _put(part: AxisPart, words: Mapping[str, str]) -> AxisPart:

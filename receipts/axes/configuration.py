@@ -7,10 +7,9 @@ another receipt, is one subtraction or addition. Equal sums are candidates, and 
 Inputs are parts too, one for each that counts. An option that states its default, or what a stated leaf states
 already, adds nothing: two launches of one configuration have one digest, however their lines were typed.
 
-Other ideas have keys of their own: `receipts.axes.shape` (what frontiers and ceilings compare),
-`receipts.axes.signature` (whether a launch fits, asked before it runs), and `configuration_key` of
-`receipts.axes.replicates` (what receipts *state* alike, which is more: a switch that does nothing is stated, and has
-no part in a configuration).
+Other ideas have keys of their own: the shape (what frontiers and ceilings compare) and the signature (whether a launch
+fits, asked before it runs) in `receipts.axes.shape`, and `configuration_key` of `receipts.axes.replicates` (what
+receipts *state* alike, which is more: a switch that does nothing is stated, and has no part in a configuration).
 """
 
 from __future__ import annotations

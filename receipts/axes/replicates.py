@@ -33,8 +33,7 @@ from receipts.axes.configuration import (
 from receipts.axes.difference import difference_under
 from receipts.axes.effective import DecidedLeaves, decided, effective_values
 from receipts.axes.lane import Lane
-from receipts.axes.shape import ShapeKey, key_of
-from receipts.axes.signature import Signature, name_of, parts_of, signature_of
+from receipts.axes.shape import ShapeKey, Signature, key_of, name_of, parts_of, signature_of
 from receipts.receipt import Parsed
 from receipts.receipt.document import Receipt
 from receipts.receipt.leaf import Section

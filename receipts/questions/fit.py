@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from receipts.axes.lane import Lane
-from receipts.axes.signature import SEQUENCE_LENGTH
+from receipts.axes.shape import SEQUENCE_LENGTH
 from receipts.estimate.estimate import ParameterFamily, fullest, least, most, parameter_families, routing_block
 from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve

@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lane import Lane
-from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, sign
+from receipts.axes.shape import MICRO_BATCH, SEQUENCE_LENGTH, sign
 from receipts.base.errors import InputError
 from receipts.base.units import amount
 from receipts.questions.plan import parse_plan, write_plan

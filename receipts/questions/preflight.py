@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from receipts.axes import effective
 from receipts.axes.effective import wheel_name
 from receipts.axes.lane import Lane
-from receipts.axes.signature import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
+from receipts.axes.shape import MICRO_BATCH, SEQUENCE_LENGTH, Signature, sign, unstated
 from receipts.base.errors import InputError, Problem
 from receipts.base.units import amount
 from receipts.questions.ladder import Rung, next_rung

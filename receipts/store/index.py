@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, delete, exists, select
 
 from receipts.axes.configuration import AxisPart, Configuration
-from receipts.axes.signature import Signature
+from receipts.axes.shape import Signature
 from receipts.metrics import Launch
 from receipts.store import tables
 from receipts.store.entries import cut, safe

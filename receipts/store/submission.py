@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, case, null, or_, select
 
 from receipts.axes.configuration import Configuration
-from receipts.axes.signature import Signature
+from receipts.axes.shape import Signature
 from receipts.base.environment import same_principal
 from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict

@@ -16,8 +16,7 @@ import rule_cases
 from receipts.axes import effective
 from receipts.axes.configuration import configuration
 from receipts.axes.replicates import MAX_SETTINGS, SettingsCache, configuration_key, stated_configuration
-from receipts.axes.shape import shape_key
-from receipts.axes.signature import sign
+from receipts.axes.shape import shape_key, sign
 from receipts.base.errors import InputError
 from receipts.judging.judge import judge_case
 from receipts.judging.rule import Case, I, Offense, Rule, rule

@@ -14,8 +14,7 @@ import report_store as week
 import rule_cases
 from command_line import Shell
 from receipts.axes.lane import load_lanes
-from receipts.axes.shape import described, shape_key, target_of
-from receipts.axes.signature import name_of, parts
+from receipts.axes.shape import described, name_of, parts, shape_key, target_of
 from receipts.judging.facts import shape_standing
 from receipts.publish.page import text as as_text
 from receipts.publish.report.render import first_screen

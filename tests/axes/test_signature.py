@@ -10,7 +10,7 @@ import pytest
 
 import rule_cases
 from receipts.axes import axis_leaves
-from receipts.axes.signature import MICRO_BATCH, NO_MATTER, SEQUENCE_LENGTH, Signature, name_of, parts, sign, unstated
+from receipts.axes.shape import MICRO_BATCH, NO_MATTER, SEQUENCE_LENGTH, Signature, name_of, parts, sign, unstated
 from receipts.questions.plan import parse_plan, write_plan
 from receipts.receipt import Document, Parsed
 from rule_cases import rulebook

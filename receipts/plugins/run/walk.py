@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from receipts.axes.signature import sign
+from receipts.axes.shape import sign
 from receipts.base import files
 from receipts.base.errors import InputError, StoreError
 from receipts.ingest.assembly import pretty

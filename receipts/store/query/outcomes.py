@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, asc, bindparam, desc, distinct, func, literal, or_, select
 
 from receipts.axes.replicates import LaunchSettings
-from receipts.axes.shape import ShapeKey
-from receipts.axes.signature import Signature, unstated
+from receipts.axes.shape import ShapeKey, Signature, unstated
 from receipts.judging.facts import EarlierFailure, ReachedShape
 from receipts.metrics import Launch
 from receipts.receipt import Parsed

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from command_line import Shell
-from receipts.axes.signature import sign
+from receipts.axes.shape import sign
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.aot.compiler import ACCELERATOR, CompiledStep, CompilerAnswer, _failure, oom_receipt
 from receipts.questions.fit import estimate
