@@ -27,8 +27,7 @@ from receipts.ingest.record import Form, LineRecord, RecordColumns, RecordRows
 from receipts.ingest.record_reader import STEP, RecordReader
 from receipts.ingest.source import Source
 from receipts.ingest.steps import ABSENT, StepRow, StepTable
-from receipts.readers.hf.console import BAR, HINT, Banner, DictBlock, MetricTable, Places, ProfileEvents
-from receipts.readers.hf.history import TrainerRecords
+from receipts.readers.hf.console import BAR, HINT, Banner, DictBlock, MetricTable, Places, ProfileEvents, TrainerRecords
 
 _DICT = re.compile(r"\{[^{}]{0,20000}\}")
 _RECORD = re.compile(r"\{(?=[^{}]{0,20000}?['\"]loss['\"]:[^{}]{0,20000}\})")

@@ -11,8 +11,7 @@ from late_compiles import late
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
 from receipts.ingest.source import Source
-from receipts.readers.jax.compiles import JaxCompiles
-from receipts.readers.jax.runtime import JaxMonitoring
+from receipts.readers.jax.compiles import JaxCompiles, JaxMonitoring
 
 
 def program(name: str, seconds: str = "1.250000000", cache: str = "") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from receipts.ingest.reading import Reading
 from receipts.ingest.scan import scan
-from receipts.readers.jax.runtime import TransferGuard
+from receipts.readers.jax.compiles import TransferGuard
 
 
 def guard(direction: str) -> str:
