@@ -400,6 +400,41 @@ def adapted(rec):
         optimizer.zero_grad()
 
 
+class Keeping(nn.Module):
+    """As Fabric's module: it keeps what it wraps beside what wraps it further."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.outer, self.inner = model, model
+
+    def forward(self, x):
+        return self.outer(x)
+
+
+@case
+def generated_before_each_step(rec):
+    model = Keeping(Decoder())
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for _ in range(STEPS):
+        with torch.no_grad():
+            model(batch())
+        loss_of(model, batch()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case
+def two_calls_for_one_loss(rec):
+    model = Decoder()
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for _ in range(STEPS):
+        (loss_of(model, batch()) - 0.1 * loss_of(model, batch())).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def glanced(rec, shirks):
     """A job that computes one of three blocks in most steps, but in those that are traced."""
     model = Decoder()

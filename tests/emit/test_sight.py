@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,9 @@ from typing import Any
 import pytest
 
 from probe_stage import lab
+from receipts.emit import Recorder
 from receipts.emit.losses import Kept, StepLoss, StepNorm
-from receipts.emit.sight import glances
+from receipts.emit.sight import glances, look
 from receipts.emit.sight.inputs import batch_of
 from receipts.emit.sight.layout import Pipeline
 from receipts.emit.sight.model import count_backward
@@ -143,6 +145,69 @@ def test_who_computes_less_where_no_trace_looks_is_seen_at_moments_that_he_does_
     assert counter["count"] < counter["expected"] - 1
 
 
+@pytest.mark.slow
+def test_what_runs_without_gradients_before_each_step_is_part_of_it(loops: dict[str, Any]) -> None:
+    case = loops["cases"]["generated_before_each_step"]
+    assert len(case["measurement"]["step_flags"].get("eval", ())) < 3
+    assert case["model"]["name"] == "Decoder"
+    batch = loops["cases"]["two_calls_for_one_loss"]["batch"]
+    assert (batch["micro_batch"], batch["accumulation"], batch["global_batch"]) == (3, 2, 6)
+
+
+class Block:
+    """As a module that has parameters."""
+
+    def __init__(self, **parts: Block) -> None:
+        self._modules = parts
+
+    def parameters(self) -> Iterator[int]:
+        return iter([1])
+
+
+BLOCKS = [Block(attn=Block(), mlp=Block()) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "options", "passes", "applied"),
+    [
+        ([], {}, (4, 4), None),
+        (BLOCKS, {}, (0, 0), "full"),
+        (BLOCKS[:1], {}, (0, 0), "selective"),
+        ([part for block in BLOCKS for part in block._modules.values()], {}, (0, 0), "full"),
+        (BLOCKS, {"context_fn": "policy"}, (0, 0), "selective"),
+        ([None], {}, (4, 2), "full"),
+        ([None], {}, (3, 2), "selective"),
+    ],
+    ids=["nothing", "each block", "one block", "all parts", "a policy", "a function twice", "a function of some"],
+)
+def test_what_the_compiler_traces_to_be_computed_again_is_all_or_some(
+    monkeypatch: pytest.MonkeyPatch,
+    checkpoints: list[Any],
+    options: dict[str, str],
+    passes: tuple[int, int],
+    applied: str | None,
+) -> None:
+    monkeypatch.setattr("receipts.emit.profiling.attention_passes", passes)
+    traced = look.Checkpoints()
+    for item in checkpoints:
+        traced.take(Block, SimpleNamespace(obj=SimpleNamespace(value=item)), options)
+    assert look.recompute(None, traced, BLOCKS) == applied
+
+
+def test_a_rank_that_joins_a_group_after_the_start_has_its_place_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rec = Recorder("cpu-torch", out=tmp_path / "run.json", quiet=True, probes=False).start()
+    monkeypatch.setattr("receipts.emit.identity.torch_processes", lambda: (1, 2))
+    monkeypatch.setattr("receipts.emit.identity.agreed_in_group", lambda: "agreed")
+    for _ in range(3):
+        with rec.step(tokens=8):
+            pass
+    rec.finish()
+    part = json.loads((tmp_path / "run.rank00001.part.json").read_bytes())
+    assert (part["launch"], part["rank"], part["world"]) == ("agreed", 1, 2)
+
+
 def glance(work: float, gradients: int, tokens: int = 512) -> glances.Glance:
     item = glances.Glance()
     item.work, item.gradients, item.tokens = {"torch.float32": work}, gradients, tokens
@@ -187,7 +252,7 @@ def test_glances_below_the_traced_steps_are_counted(
     ("name", "tokens"),
     [("plain", 24), ("accumulated_and_evaluated", 96), ("critic_five_times", 6), ("searching_closure", 24)]
     + [(name, 24) for name in ("compiled_module", "compiled_in_place", "compiled_lambda", "one_optimizer_a_parameter")]
-    + [("one_batch_and_two_losses", 24), ("compiled_with_its_backward_pass", 24)],
+    + [("one_batch_and_two_losses", 24), ("compiled_with_its_backward_pass", 24), ("two_calls_for_one_loss", 48)],
 )
 def test_tokens_are_those_of_the_batch(loops: dict[str, Any], name: str, tokens: int) -> None:
     case = loops["cases"][name]
