@@ -132,9 +132,5 @@ def _shown(value: object) -> object:
 
 def _unstated(path: str, side: str) -> Offense:
     return Offense(
-        at=path,
-        found=f"not stated on {side}",
-        expected="one regime on both sides",
-        do=f"state {path}",
-        level=I,
+        at=path, found=f"not stated on {side}", expected="one regime on both sides", do=f"state {path}", level=I
     )

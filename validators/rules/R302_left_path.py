@@ -29,10 +29,7 @@ from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.names import ANYTHING, HOST_READ, WITNESSED, answers, anything_witnessed, dtypes, parts, permitted
 from receipts.receipt.patterns import ATTENDING
 
-_NAMES = (
-    *("framework", "runtime", "attention", "gemm", "dispatch", "ssm"),
-    *("cross_entropy", "mtp_cross_entropy"),
-)
+_NAMES = (*("framework", "runtime", "attention", "gemm", "dispatch", "ssm"), *("cross_entropy", "mtp_cross_entropy"))
 _ASKED = {
     **{name: f"path.intended.{name}" for name in _NAMES},
     "posture": "compile.posture",

@@ -40,14 +40,7 @@ def _ahead(case: Case) -> bool:
 
 
 @rule(
-    "R303",
-    "host_sync",
-    E,
-    question=PATH,
-    taints=(RATE, MFU),
-    needs=_needs,
-    of_configuration=True,
-    about=Topic.INCIDENT,
+    "R303", "host_sync", E, question=PATH, taints=(RATE, MFU), needs=_needs, of_configuration=True, about=Topic.INCIDENT
 )
 def host_sync(case: Case) -> Iterator[Offense]:
     """Transfers a step beyond what occasional logging makes."""

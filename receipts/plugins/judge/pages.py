@@ -65,11 +65,7 @@ def campaign_page(seen: Campaign) -> Page:
     )
 
 
-_HEADS: dict[int, tuple[State, str]] = {
-    0: ("yes", "HOLDS"),
-    1: ("no", "DOES NOT HOLD"),
-    3: ("open", "NOT RUN AGAIN"),
-}
+_HEADS: dict[int, tuple[State, str]] = {0: ("yes", "HOLDS"), 1: ("no", "DOES NOT HOLD"), 3: ("open", "NOT RUN AGAIN")}
 
 
 def _row(number: int, item: Tried) -> tuple[str | Cell, ...]:

@@ -49,13 +49,8 @@ def quantity(text: str) -> Quantity:
             target = float(stated)
         except ValueError:
             raise UsageError(f"{text}: write the loss to reach, such as time-to-loss=3.28") from None
-        return Quantity(
-            text,
-            f"a loss of {target:g}",
-            "tokens_per_second",
-            _values(lambda one: reached(one, target), never=True),
-            False,
-        )
+        worse = _values(lambda one: reached(one, target), never=True)
+        return Quantity(text, f"a loss of {target:g}", "tokens_per_second", worse, False)
     margin = share(stated) if equals else None
     if equals and margin is None:
         raise UsageError(f"{text}: write the share that it may lose, such as {name}=1%")
@@ -70,14 +65,8 @@ def quantity(text: str) -> Quantity:
     if metric.better == "neither":
         raise UsageError(f"{name} has no better side; see: receipts judge --help")
     higher = metric.better == "higher"
-    return Quantity(
-        metric.name,
-        metric.title,
-        metric.name,
-        _values(lambda one: one.read(metric).value, higher=higher),
-        higher,
-        margin,
-    )
+    worse = _values(lambda one: one.read(metric).value, higher=higher)
+    return Quantity(metric.name, metric.title, metric.name, worse, higher, margin)
 
 
 def _values(

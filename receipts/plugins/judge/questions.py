@@ -53,10 +53,7 @@ def _decide(session: Session, outcome: Outcome) -> None:
 
 
 @question("campaign", costly=True, forms=("csv",))
-def campaign(
-    session: Session,
-    name: Annotated[str, Param(WORD, "The campaign", metavar="NAME")],
-) -> Answer:
+def campaign(session: Session, name: Annotated[str, Param(WORD, "The campaign", metavar="NAME")]) -> Answer:
     """Show a campaign: what was tried and kept, what survives a re-run, and what the kept changes add up to.
 
     Examples:

@@ -30,23 +30,8 @@ WORDS: Final = frozenset(
     ("eval", "evals", "evaluate", "evaluation", "evaluator", "bench", "benchmark", "benchmarks", "harness")
 )
 DATA: Final = frozenset(("data", "dataset", "datasets", "tokenizer", "tokenizers"))
-KINDS: Final = frozenset(
-    [
-        ".arrow",
-        ".bin",
-        ".csv",
-        ".h5",
-        ".idx",
-        ".jsonl",
-        ".npy",
-        ".npz",
-        ".parquet",
-        ".tar",
-        ".tsv",
-        ".txt",
-        ".zst",
-        ".gz",
-    ]
+KINDS: Final = frozenset((".arrow", ".bin", ".csv", ".gz", ".h5", ".idx", ".jsonl")) | frozenset(
+    (".npy", ".npz", ".parquet", ".tar", ".tsv", ".txt", ".zst")
 )
 CODE: Final = frozenset((".py", ".pyi", ".sh", ".cpp", ".cu", ".cc", ".h", ".md"))
 STARTERS: Final = frozenset(("sitecustomize.py", "usercustomize.py", "receipts.toml"))

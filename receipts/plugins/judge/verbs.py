@@ -110,14 +110,10 @@ def judge(
     with sides(base if folder is None and own is command else None, folder, file) as both:
         both.refuse_other_measures()
         question = Asked(target, holds, least, _digest(both.base, own), _digest(both.candidate, command))
-        turn = Turns(
-            session,
-            both,
-            {"base": own, "candidate": command},
-            question,
-            _name(session, campaign, question, afresh=afresh),
-            asked,
-        )
+        name = f"{campaign or ALONE}/{question.number}"
+        if afresh:
+            name = next(own for count in range(2, 1000) if _answer(session, own := f"{name}.{count}") is None)
+        turn = Turns(session, both, {"base": own, "candidate": command}, question, name, asked)
         turn.run(turns)
     if turn.ended is not None:
         session.progress.clear()
@@ -135,14 +131,6 @@ def judge(
 def _digest(side: SideFolder, words: Sequence[str]) -> str:
     """What a side is: its files and its command."""
     return hashlib.sha256(json.dumps([side.tree, list(words)]).encode()).hexdigest()[:16]
-
-
-def _name(session: Session, campaign: str | None, question: Asked, *, afresh: bool) -> str:
-    """The trial's name; one that is opened anew has the next count behind it."""
-    name = f"{campaign or ALONE}/{question.number}"
-    if not afresh:
-        return name
-    return next(own for count in range(2, 1000) if _answer(session, own := f"{name}.{count}") is None)
 
 
 def _answer(session: Session, name: str) -> dict[str, Any] | None:
