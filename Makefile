@@ -28,9 +28,9 @@ quick: lint types ## Form, types and the fast tests, for every edit
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test
-# A third worker on two cores uses the time that tests wait for a server or a killed process.
+# On two cores the third and fourth worker use the time that tests wait for a disk, a server or a killed process.
 test: $(READY) ## Run the tests
-	$(BIN)/pytest -n 3 --dist worksteal
+	$(BIN)/pytest -n 4 --dist worksteal
 
 .PHONY: thorough
 thorough: $(READY) ## Run the tests with many examples each, on more pages and engines (Java and Chromium, if there)
@@ -42,7 +42,7 @@ thorough: $(READY) ## Run the tests with many examples each, on more pages and e
 .PHONY: coverage
 coverage: $(READY) ## Run the tests with lines counted, and hold the share against the floor
 	$(BIN)/coverage erase
-	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 3 --dist worksteal
+	COVERAGE_CORE=sysmon $(BIN)/coverage run -m pytest -n 4 --dist worksteal
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -15,6 +15,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import Engine
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
+from sqlalchemy.util import LRUCache, immutabledict
 
 import postgres_server
 from browser import browser_found, chromium, demo_pages
@@ -45,8 +48,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage again, and never among what was collected."""
+    """Look for garbage again, seldom, and never among what was collected."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
@@ -128,6 +132,19 @@ def _own_home(homes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("RECEIPTS_STORE", raising=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_compiled_once() -> Iterator[None]:
+    """What SQLAlchemy compiled for one SQLite store it takes for the next: each test opens stores of its own.
+
+    An engine keeps its statements by its dialect: all dialects are equal here, and all engines have one cache.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SQLiteDialect_pysqlite, "__hash__", lambda dialect: hash(type(dialect)))
+        patch.setattr(SQLiteDialect_pysqlite, "__eq__", lambda dialect, other: type(dialect) is type(other))
+        patch.setattr(Engine, "_execution_options", immutabledict(compiled_cache=LRUCache(1000)))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
