@@ -36,6 +36,7 @@ _CLOCKED_STEPS: Final = 3
 _SAME_STEPS: Final = 0.5
 _TIMES_AGREE: Final = 0.05
 _LOSS_AGREES: Final = 0.02
+_MAX_RUNS: Final = 5  # in one file: more often epochs count their steps anew, or ranks are mixed
 
 
 @dataclass(frozen=True)
@@ -286,7 +287,8 @@ def _restarts(draft: ReceiptDraft, track: Track) -> None:
     steps = track.reading.steps
     if steps.restarts:
         times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
-        if min(steps.begun) <= steps.numbers()[0] and max(steps) > steps.numbers()[0]:
+        anew = bool(steps.begun) and min(steps.begun) <= steps.numbers()[0]
+        if anew and steps.restarts <= _MAX_RUNS and len(steps) > 1:
             what = (
                 f"{track.file.name} begins at step {min(steps.begun)} more than once: two runs, or one that began anew"
             )

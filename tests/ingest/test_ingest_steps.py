@@ -163,6 +163,21 @@ def test_another_source_of_the_same_steps_that_disagrees_is_told(tmp_path: Path)
     assert "1e+03 times" in item.what
 
 
+def test_a_file_that_begins_anew_is_told_as_two_runs_and_one_that_goes_on_is_not(tmp_path: Path) -> None:
+    for first, two in ((1, True), (3, False)):
+        reading = stepping([1.0] * 5)
+        for step in range(first, 6):
+            reading.steps.put(step, {"step_seconds": 1.0})
+        shown = ingested(file(tmp_path, reading))
+        assert any("begins at step" in item.what for item in shown.contradictions) is two
+
+
+def test_a_tracker_that_goes_back_names_no_step_to_which(tmp_path: Path) -> None:
+    reading = stepping([1.0] * 5, "wandb")
+    reading.steps.restarts = 1
+    assert not ingested(file(tmp_path, reading)).contradictions
+
+
 def test_a_last_loss_that_is_nan_is_the_outcome(tmp_path: Path) -> None:
     found = ingested(file(tmp_path, stepping([1.0] * 3, loss=[2.0, math.nan, math.nan])))
     assert at(found, "run.outcome") == "nan"
