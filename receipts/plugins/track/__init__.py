@@ -11,5 +11,5 @@ PLUGIN = Plugin(
         "incident": Verb("verbs", "Watch", "List incidents, or close one."),
     },
     questions=("questions",),
-    services={"gauges": "gauges"},
+    services={"gauges": "watch"},
 )

@@ -1,18 +1,22 @@
-"""Watching lines: incidents that open where a line stepped for the worse, and close where its level came back."""
+"""Watching lines: incidents that open where a line stepped for the worse, and close where its level came back.
+
+A line is watched that has a launch of the last week, or an open incident; ``/metrics`` has its gauges.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts import metrics
 from receipts.base.units import signed_percent
-from receipts.plugins.track.line import History, LineChange, history
+from receipts.plugins.track.line import CONFIDENCE, History, LineChange, history
 from receipts.store.decisions import Incident, IncidentEvent
 
 if TYPE_CHECKING:
@@ -21,6 +25,14 @@ if TYPE_CHECKING:
 
 MIN_LAUNCHES: Final = 4  # of a line, before a step can be confirmed
 NEAR: Final = 2  # launches by which a later run of watch may place the same change elsewhere
+SINCE: Final = timedelta(days=7)
+MAX_LINES: Final = 200  # those that ran last
+GAUGES: Final = {
+    "level": "The metric since the last step of the line, in the unit of the metric",
+    "low": "The low end of the 95 % interval of the level",
+    "high": "The high end of the 95 % interval of the level",
+    "open_incidents": "Incidents that are open",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +205,51 @@ def _is_back(seen: History, other: Incident) -> str:
     if last.is_incident or last.kind == "drift" or worse > 1.0 + seen.delta:
         return ""
     return f"the level is back: {signed_percent(ratio - 1.0)} of what it was before, over {launches} launches"
+
+
+def gauges(store: Store, rulebook: Rulebook) -> Iterator[str]:
+    """Lines of OpenMetrics; none where the extra `history` is not installed."""
+    if importlib.util.find_spec("ruptures") is None:
+        return
+    is_open = [item for item in store.published.incidents() if item.closed is None]
+    count = Counter((item.line, item.kind, item.metric) for item in is_open)
+    values: dict[tuple[int, str, str], tuple[str, str, dict[str, float]]] = {
+        (item.line, item.kind, item.metric): (item.body["lane"], item.body["name"], {}) for item in is_open
+    }
+    lines = store.query.recent_lines(datetime.now(UTC) - SINCE)
+    recent = [line for line in lines if len(line.entries) >= MIN_LAUNCHES]
+    for line in sorted(recent, key=lambda line: line.entries[-1].started)[-MAX_LINES:]:
+        head = line.entries[-1]
+        others = (metric for number, kind, metric in count if (number, kind) == (line.digest, head.kind))
+        for metric in {metrics.DEFAULT, *others}:
+            rules = rulebook.lanes.of(head.lane)
+            seen = history(line.entries, line.digest, rules, metrics.get(metric), store.parsed)
+            values[line.digest, head.kind, metric] = (head.lane, head.name, _level(seen))
+    rows: list[tuple[str, dict[str, float]]] = []
+    for (number, kind, metric), (lane, label, level) in sorted(values.items()):
+        named = {"lane": lane, "kind": kind, "line": f"{number & (1 << 64) - 1:016x}", "label": label, "metric": metric}
+        labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in named.items())
+        rows.append((labels, {**level, "open_incidents": float(count[number, kind, metric])}))
+    for name, text in GAUGES.items():
+        yield f"# TYPE receipts_line_{name} gauge"
+        yield f"# HELP receipts_line_{name} {text}"
+        yield from (f"receipts_line_{name}{{{labels}}} {row[name]:.10g}" for labels, row in rows if name in row)
+
+
+def _level(seen: History) -> dict[str, float]:
+    """The level with the interval that the spread of its launches gives; nothing of what is not known."""
+    from receipts.stats.log_ratio import RatioEstimate, pooled
+
+    if seen.level is None:
+        return {}
+    level, launches = seen.level
+    sigma = pooled([seen.logs])
+    if sigma is None:
+        return {"level": level}
+    widen = math.exp(RatioEstimate(0.0, sigma.value / math.sqrt(launches), sigma.df).half_width(CONFIDENCE))
+    return {"level": level, "low": level / widen, "high": level * widen}
+
+
+def _escaped(text: str) -> str:
+    """A value of a label: on one line, as OpenMetrics quotes it."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

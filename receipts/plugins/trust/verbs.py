@@ -172,8 +172,7 @@ def pointer(_: Session, bundle: Path, place: str, receipt: str | None, key: str 
 
     Each command that takes a receipt's file takes FILE, whose name ends with .receipt.toml. A path is relative to FILE.
     """
-    from receipts.plugins.trust.places import fetched
-    from receipts.plugins.trust.pointer import pointer_to
+    from receipts.plugins.trust.pointer import fetched, pointer_to
     from receipts.receipt.load import POINTER
     from receipts.signing.key import read_public_file
 

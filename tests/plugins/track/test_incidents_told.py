@@ -11,8 +11,7 @@ import pytest
 import rule_cases
 from grid_store import keep
 from line_store import line
-from receipts.plugins.track.gauges import gauges
-from receipts.plugins.track.watch import Watched, close, watch
+from receipts.plugins.track.watch import Watched, close, gauges, watch
 from receipts.store import Store, open_store
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
