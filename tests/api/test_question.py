@@ -75,7 +75,6 @@ def test_one_document_of_a_label_is_an_object_and_several_are_a_list(shell: Shel
     shell.store("c")
     assert [item["id"] for item in shell("show", "both", "--json").json] == [shell.made["b"], shell.made["a"]]
     assert shell("show", "c", "--json").json["id"] == shell.made["c"]
-    assert [item["name"] for item in shell("chips", "both", "--json").json] == ["both", "both"]
 
 
 def test_rows_of_an_answer_are_a_table_of_text(shell: Shell) -> None:

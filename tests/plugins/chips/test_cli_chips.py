@@ -235,3 +235,10 @@ def test_show_of_very_many_chips_lists_the_tightest(shell: Shell) -> None:
 def test_a_map_says_which_lineage_the_launch_ran_on(shell: Shell) -> None:
     said = shell("chips", shell.write("one", "tpu", wheels__torch="2.8.0"))
     assert "lineage neither documented nor validated" in " ".join(said.out.split())
+
+
+def test_a_label_of_two_launches_has_a_map_of_each(shell: Shell) -> None:
+    for name in ("a", "b"):
+        shell.store(name, "tpu", run__label="both")
+    assert [item["name"] for item in shell("chips", "both", "--json").json] == ["both", "both"]
+    assert shell("chips", "both", "--svg", "two.svg").code == 2
