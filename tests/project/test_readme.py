@@ -31,7 +31,7 @@ def test_the_sessions_of_the_readme_run_as_shown(checkout: Path, tmp_path: Path)
     steps = [step for session in sessions(text) for step in session if step.command.split()[0] in PROGRAMS]
     assert len(steps) >= 5, "the README shows no session"
     (tmp_path / "examples").symlink_to(checkout / "examples")
-    (tmp_path / "verify.py").symlink_to(checkout / "receipts" / "signing" / "verify.py")
+    (tmp_path / "verify.py").symlink_to(checkout / "receipts" / "plugins" / "trust" / "verify.py")
     environment = {
         **os.environ,
         "RECEIPTS_STORE": str(tmp_path / "readme.sqlite"),

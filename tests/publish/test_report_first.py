@@ -238,7 +238,7 @@ def test_accepted_changes_stand_with_interval_and_refused_ones_with_their_rule_a
         ],
     )
     (rejected,) = said(week.report(store), "lost")
-    assert re.search(r"^✗ \d+ rejected: .*1 left path R302", rejected)
+    assert re.search(r"^✗ \d+ rejected: .*1 left path \(R302\)", rejected)
     assert "receipts compare " in rejected
 
 
@@ -249,7 +249,7 @@ LONG = {path.replace(".", "__"): value for path, value in week.LOCAL.items()}
 def test_the_remedy_of_the_worst_incident_comes_first_in_what_to_do(store: Store) -> None:
     week.put(store, [tpu("one", **SYNCS), tpu("two", **SYNCS, numerics__learning_rate=3)])
     first, *_ = said(week.report(store), "next")
-    assert re.match(r"Keep values on the device.*: \w+ and 1 more R303\. receipts show [0-9a-f]{12}", first)
+    assert re.match(r"Keep values on the device.*: \w+ and 1 more \(R303\)\. receipts show [0-9a-f]{12}", first)
 
 
 def test_a_place_by_one_launch_is_to_be_repeated_and_one_by_three_is_not(store: Store) -> None:
