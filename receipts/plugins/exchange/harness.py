@@ -137,14 +137,14 @@ def _pytest(document: Mapping[str, Any], _file: Path) -> Iterator[Measured]:
 def _google(document: Mapping[str, Any], _file: Path) -> Iterator[Measured]:
     runs: dict[str, list[Mapping[str, Any]]] = {}
     for row in document["benchmarks"]:
-        runs.setdefault(str(row.get("run_name") or row.get("name")), []).append(row)
+        if "big_o" not in row and "rms" not in row:  # a fit of the complexity, which has no time
+            runs.setdefault(str(row.get("run_name") or row.get("name")), []).append(row)
     for name, rows in runs.items():
         base, axes = _arguments(name)
         axes |= {"label": rows[0]["label"]} if rows[0].get("label") else {}
-        failed = next((str(row.get("error_message", "")) for row in rows if row.get("error_occurred")), None)
-        single = [
-            row for row in rows if row.get("run_type", "iteration") == "iteration" and not row.get("error_occurred")
-        ]
+        ended = [row for row in rows if row.get("error_occurred") or row.get("skipped")]
+        failed = next((str(row.get("error_message") or row.get("skip_message") or "") for row in ended), None)
+        single = [row for row in rows if row.get("run_type", "iteration") == "iteration" and row not in ended]
         seconds = [_wall(row) for row in single]
         counts = [int(row.get("iterations", 1)) for row in single]
         aggregates = {

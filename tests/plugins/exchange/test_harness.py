@@ -154,6 +154,16 @@ def test_files_of_one_benchmark_are_launches_of_one_configuration(shell: Shell) 
     assert shell("compare", ids[0], ids[1], "--metric", "step_seconds", "--json").json["counted"] == []
 
 
+def test_what_google_benchmark_skips_or_fits_is_no_time(tmp_path: Path) -> None:
+    fits = ({"aggregate_name": "BigO", "big_o": "N", "real_coefficient": 2.0}, {"aggregate_name": "RMS", "rms": 0.1})
+    rows = [{"run_name": "BM", "run_type": "aggregate", "aggregate_unit": "time", **fit} for fit in fits]
+    skipped = google(skipped=True, skip_message="needs 8 GPUs", real_time=0.0, iterations=0)
+    skipped["benchmarks"] = [*skipped["benchmarks"][:3], *rows]
+    stated = one(tmp_path, skipped).stated
+    assert (stated["run.outcome"], stated["failure.message"]) == ("crash", "needs 8 GPUs")
+    assert "measurement.interval_means_seconds" not in stated
+
+
 @pytest.mark.parametrize("harness", [lambda: pytest_benchmark([2e-6] * 3), google, nvbench])
 def test_benchmarks_of_one_file_began_one_after_another(shell: Shell, harness: Any) -> None:
     """R112 takes two launches of one instant for one that was copied."""
