@@ -22,7 +22,6 @@ from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
     from receipts.api.answer import Shown
-    from receipts.base.errors import Problem
     from receipts.plugins.exchange.notebook import ImportedTable
     from receipts.plugins.exchange.published import PublishedLog
     from receipts.receipt import Document
