@@ -41,6 +41,7 @@ NAMES: Final = ("model.name", "model.spec", "model.sparse_attention")
 AGREED: Final = 0.005  # of first gradient norms, in logs: launches of one seed
 LOADING: Final = frozenset(("workers", "worker", "loader", "prefetch", "parallel", "cache", "threads", "num", "pin"))
 MAX_LOST: Final = 1 / 3
+COUNTERS: Final = "measurement.path_counters"
 
 
 @dataclass(frozen=True)
@@ -271,6 +272,10 @@ def _unfit(
         return "again", f"the base cannot be measured: {_quoted(mine[0])}"
     if errors:
         return "discard", _quoted(errors[0])
+    # The recorder counted calls that are missing: work left out where no trace looks.
+    counted_less = {item.subject: item for item in verdict.findings if item.at.startswith(COUNTERS)}
+    if "b" in counted_less and "a" not in counted_less:
+        return "discard", _quoted(counted_less["b"])
     if GRADES.index(verdict.grade) < GRADES.index("recorded"):
         return "again", "the numbers of some launch were typed or edited; launch it with: receipts judge"
     diff = verdict.difference

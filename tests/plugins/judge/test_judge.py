@@ -95,6 +95,7 @@ def test_a_gain_is_kept_and_none_is_discarded(shelf: Shelf, gain: float, turns: 
         ({"batch.global_batch": 8, "batch.accumulation": 1, "measurement.tokens_per_step": 2048}, "batch.global_batch"),
         ({"run.outcome": "crash", "run.exit_code": 1}, "3 of 3 launches of the candidate do not count"),
         ({"measurement.loss.last": times(1.05)}, "loss at equal steps is worse by 5.00%"),
+        ({"measurement.path_counters": [{"name": "whole steps", "count": 2, "expected": 9}]}, "whole steps counted 2"),
     ],
 )
 def test_what_is_faster_by_less_work_or_a_worse_loss_is_discarded(
