@@ -249,7 +249,9 @@ def config_upward() -> str | None:
 def is_file(word: str) -> bool:
     """Whether a word names a file rather than a stored receipt: it exists, or it looks like a path."""
     # os.path and not Path: it answers False where no file can have such a name.
-    return word == "-" or os.path.exists(word) or word.endswith((".json", ".toml")) or "/" in word
+    # A label is often a command, which names a program by its path.
+    looks = word.endswith((".json", ".toml")) or "/" in word
+    return word == "-" or os.path.exists(word) or (looks and not word.startswith("label="))
 
 
 def several(word: str, session: Session | None = None) -> tuple[str, ...]:

@@ -56,6 +56,11 @@ def test_a_comparison_of_single_launches_wants_another_launch(shell: Shell) -> N
     assert shell("compare", a, b, "--json").json["next"] == command_of(decided.out)
 
 
+def test_a_label_that_names_a_program_by_its_path_is_no_file(shell: Shell) -> None:
+    a = shell.store("one", run__label="/opt/bin/python a.py")
+    assert shell("show", "label=/opt/bin/python a.py", "--json").json["id"] == a
+
+
 def test_a_comparison_with_a_gap_wants_the_fact_of_the_side_that_lacks_it(shell: Shell) -> None:
     a, b = shell.write("a"), shell.write("b", numerics__learning_rate=0.001, numerics__optimizer=None)
     decided = shell("compare", a, b)

@@ -89,6 +89,12 @@ def test_a_mistyped_command_is_answered_with_the_one_near_it(shell: Shell) -> No
     assert "Did you mean compare?" in said.err
 
 
+def test_a_mistyped_word_below_a_verb_is_answered_with_those_that_there_are(shell: Shell) -> None:
+    said = shell("report", "weakly")
+    assert said.code == 2
+    assert "Did you mean 'weekly'? There are claim, compare, lane, " in said.err
+
+
 def test_a_missing_argument_is_a_wrong_call(shell: Shell) -> None:
     said = shell("compare", "a.json")
     assert said.code == 2

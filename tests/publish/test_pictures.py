@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from receipts.publish.pictures import forest
-from receipts.publish.pictures.steps import Trace
+from receipts.publish.pictures.steps import Ran, Trace, launches_picture
 from receipts.publish.pictures.steps import steps_picture as drawn_steps
 from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
 from receipts.publish.report import frontier
@@ -154,6 +154,14 @@ def test_series_differ_without_colour() -> None:
 )
 def test_axes_have_titles_with_units(draw: Draws, units: set[str]) -> None:
     assert units <= set(texts(made(draw)))
+
+
+def test_launches_stand_where_they_ran_each_with_the_mark_of_its_side() -> None:
+    turns = [Ran(side, at * 60.0, 100.0 + at) for at, side in enumerate((0, 1, 1, 0))]
+    svg = launches_picture(turns, ("A", "B"), "tokens/s", name="p5") or ""
+    assert {"tokens/s", "minutes from the first start", "A", "B"} <= set(texts(svg))
+    one = launches_picture(turns[:1], ("A", "B"), "tokens/s", name="p5")
+    assert one is None
 
 
 def test_an_axis_that_does_not_begin_at_zero_says_so() -> None:
