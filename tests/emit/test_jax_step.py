@@ -306,6 +306,29 @@ class TestLoops:
         assert receipt["batch"]["accumulation"] == 2
         assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(loss))
 
+    def test_what_is_compiled_ahead_of_time_is_recorded_without_a_line(self, jax: Any, tmp_path: Path) -> None:
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        watch = JitWatch(jax, rec.start)
+
+        def step(held: Any, tokens: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            return jax.tree.map(lambda old, new: old - 1e-3 * new, held, grads), loss
+
+        held, tokens = weights(jax), jax.numpy.zeros((ROWS, LENGTH), int)
+        compiled = jax.jit(step).lower(held, jax.ShapeDtypeStruct(tokens.shape, tokens.dtype)).compile()
+        assert compiled.memory_analysis().temp_size_in_bytes > 0
+        for _ in range(4):
+            held, loss = compiled(held, tokens)
+        rec.finish()
+        watch.close()
+        receipt = json.loads((tmp_path / "run.json").read_text())
+        assert (len(receipt["measurement"]["step_durations_seconds"]), receipt["model"]["vocabulary"]) == (
+            4,
+            VOCABULARY,
+        )
+        assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(loss))
+        assert receipt["measurement"]["gradient_norm"]["last"] > 0
+
     def test_a_product_of_two_thin_weights_is_an_adapter(self, jax: Any) -> None:
         tokens = jax.numpy.zeros((ROWS, LENGTH), int)
         program = jax_program.StepProgram(jax.make_jaxpr(lambda held: small(jax, tokens, held))(weights(jax)))

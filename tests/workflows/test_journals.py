@@ -95,9 +95,29 @@ def test_steps_that_end_at_other_moments_than_their_launcher_saw_are_refused(tmp
     assert amended(str(honest), [str(seen)]).files
     halved(tree)
     tree["run"]["recorded"]["digest"] = UNWRITTEN
-    (forged := tmp_path / "forged.json").write_bytes(sealed(json.dumps(tree).encode()))
-    with pytest.raises(InputError, match=r"step_wall_seconds: 0.5 times what the launcher saw"):
-        amended(str(forged), [str(seen)])
+    for waits in ("none", "device"):
+        tree["measurement"]["synchronisation"] = waits
+        (forged := tmp_path / "forged.json").write_bytes(sealed(json.dumps(tree).encode()))
+        with pytest.raises(InputError, match=r"step_wall_seconds: 0.5 times what the launcher saw"):
+            amended(str(forged), [str(seen)])
+
+
+def test_steps_that_ended_after_their_dispatch_are_those_that_the_launcher_saw(tmp_path: Path) -> None:
+    with Recorder("cpu-jax", out=tmp_path / "run.json", probes=False, quiet=True, journal=False) as rec:
+        for _ in range(40):
+            with rec.step(tokens=8):
+                sum(range(20_000))
+    tree = json.loads((tmp_path / "run.json").read_bytes())
+    walls = tree["measurement"]["step_wall_seconds"]
+    ends = [0, *accumulate(round(seconds * 1e9) for seconds in walls)]
+    # Dispatched in pairs: every second step at once with the one before it.
+    edges = [[count, ends[count - count % 2], [end - 1000, end + 1000]] for count, end in enumerate(ends)][1:]
+    clock = {"receipts_outer_clock": 1, "clocks": ["CLOCK_BOOTTIME"], "launch": tree["run"]["launch"], "edges": edges}
+    (seen := tmp_path / "outer-clock.json").write_text(json.dumps(clock))
+    tree["measurement"]["synchronisation"] = "device"
+    tree["run"]["recorded"]["digest"] = UNWRITTEN
+    (landed := tmp_path / "landed.json").write_bytes(sealed(json.dumps(tree).encode()))
+    assert amended(str(landed), [str(seen)]).files
 
 
 def test_a_journal_is_kept_with_its_receipt_and_read_again(journaled: Path, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from receipts.emit.sight.jax_results import Landings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from receipts.emit.probing import ProbeOutput
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     Call = tuple[tuple[Any, ...], dict[str, Any]]
 
-# Calls after which it shows whether the job reads every result.
+# Calls after which it shows whether each step ends before the next call.
 FIRST_CALLS = 8
 # Of processor time that the first call may take, most of it compiling, for the norm to be computed beside the step.
 MAX_SECONDS = 120.0
@@ -61,7 +62,9 @@ class SeenStep(RecordedStep):
         self._norm: Getter | None = None
         self._least: Getter | None = None
         self._landings: Landings | None = None
+        # Results of the first calls, and whether each was there when the next call had returned.
         self._first: list[Any] | None = []
+        self._ended = True
         self._waits = "none"
         self._traced: Any = None
         self._seconds = 0.0  # of processor time that the first call took
@@ -189,19 +192,21 @@ class SeenStep(RecordedStep):
         if (norm := self._norm) is not None:
             rec.gradient_norm(jax_results.last(norm(result)))
         if (landings := self._landings) is not None:
-            landings.put(self._least(result) if value is None and self._least is not None else value)
+            value = self._least(result) if value is None and self._least is not None else value
+            landings.put(value)
             if (first := self._first) is not None:
+                self._ended = self._ended and (not first or first[-1].is_ready())
                 first.append(value)
                 if len(first) == FIRST_CALLS:
-                    self._decide(landings, first)
+                    self._decide(landings)
 
-    def _decide(self, landings: Landings, first: list[Any]) -> None:
-        """After the first calls: where the job has read every result before the last one, calls are as far apart as
-        steps, and nothing is waited for. An array that was read holds its number."""
-        self._first = None
-        if all(getattr(value, "_npy_value", None) is not None for value in first[:-1]):
+    def _decide(self, landings: Landings) -> None:
+        """After the first calls: where each step had ended before the next call returned, as it has where the job reads
+        every result, calls are as far apart as steps, and nothing is waited for."""
+        if self._ended:
             landings.stop()
-            self._landings, self._waits = None, "loss read"
+            self._landings, self._waits = None, "device"
+        self._first = None
 
     def at_end(self, stated: ProbeOutput) -> None:
         """Write when steps ended over when they were dispatched, and state which of both the receipt has."""
@@ -273,13 +278,15 @@ class SeenStep(RecordedStep):
         """Lower the step ahead of time; what ``compile()`` gives is recorded, too."""
         self._build((given, named))
         inner: Any = self._inner
-        return AheadStep(self, inner.lower(*given, **named), (given, named))
+        call = given, named
+        return AheadStep(inner.lower(*given, **named), lambda compiled: self.ahead(compiled, call))
 
-    def _compiled_ahead(self, compiled: Any, call: Call) -> SeenStep:
+    def ahead(self, compiled: Any, call: Call) -> SeenStep:
+        """What was compiled of this step for such a call, recorded in its place."""
         quietly(self._loop, "start", self._loop.start)
         quietly(self._loop, "program", self._see, call)
         step = jit(self._rec, compiled, self._tokens, self._wanted["loss"], self._wanted["norm"], {})
-        step._program, step._states = self._program, self._states
+        step._program, step._states, step._traced = self._program, self._states, self._traced
         return step
 
 
@@ -360,20 +367,24 @@ class SeenGradients(SeenStep):
 
 
 class AheadStep:
-    """A lowered step, whose compiled one is recorded."""
+    """What was lowered or compiled ahead of time: ``then`` takes what its ``compile()`` gives, or calls it."""
 
-    def __init__(self, step: SeenStep, lowered: Any, call: Call) -> None:
-        self._step, self._lowered, self._call = step, lowered, call
+    def __init__(self, inner: Any, then: Callable[..., Any]) -> None:
+        self._inner, self._then = inner, then
 
-    def compile(self, *given: Any, **named: Any) -> SeenStep:
+    def compile(self, *given: Any, **named: Any) -> Any:
         """Compile it, by JAX's own call."""
-        return self._step._compiled_ahead(self._lowered.compile(*given, **named), self._call)
+        return self._then(self._inner.compile(*given, **named))
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Call what was compiled."""
+        return self._then(*given, **named)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._lowered, name)
+        return getattr(self._inner, name)
 
     def __repr__(self) -> str:
-        return f"AheadStep({self._lowered!r})"
+        return f"AheadStep({self._inner!r})"
 
 
 def jit(rec: Recorder, step: Any, tokens: int | None, loss: Wanted, norm: Wanted, options: dict[str, Any]) -> SeenStep:

@@ -59,10 +59,25 @@ class JitWatch:
         return maker
 
     def _watched(self, inner: Any) -> Any:
-        clean = imported.part("jax._src.core", "trace_state_clean")
-        seen = Candidate(inner, over=clean is None)
+        jitted: Any = wraps(inner)(self._caller(Candidate(inner)))
+        for name in dir(inner):
+            if not name.startswith("__") and not hasattr(jitted, name):
+                setattr(jitted, name, getattr(inner, name))
 
-        @wraps(inner)
+        def lower(*given: Any, **named: Any) -> Any:
+            def compiled(program: Any) -> Any:
+                return jax_step.AheadStep(program, self._caller(Candidate(program, inner, (given, named))))
+
+            lowered = inner.lower(*given, **named)
+            return lowered if self._closed else jax_step.AheadStep(lowered, compiled)
+
+        jitted.lower = lower
+        return jitted
+
+    def _caller(self, seen: Candidate) -> Any:
+        clean, inner = imported.part("jax._src.core", "trace_state_clean"), seen.inner
+        seen.over = clean is None
+
         def jitted(*given: Any, **named: Any) -> Any:
             if (step := seen.step) is not None:
                 return step(*given, **named) if clean() else inner(*given, **named)
@@ -83,15 +98,12 @@ class JitWatch:
                     seen.over = True
             return result
 
-        for name in dir(inner):
-            if not name.startswith("__") and not hasattr(jitted, name):
-                setattr(jitted, name, getattr(inner, name))
         return jitted
 
     def _before(self, seen: Candidate, given: Any, named: Any) -> None:
         """Before a call of a function that may be the step: whether it trains, then whether it is the step."""
         if seen.results is None:
-            closed = jax_step.trace(seen.inner, (given, named))
+            closed = jax_step.trace(seen.source, seen.call or (given, named))
             trains = any(item.place.part == "backward" for item in jax_program.StepProgram(closed).products)
             seen.over = os.getpid() != self._process or not trains
             return
@@ -106,15 +118,21 @@ class JitWatch:
         if gradients:
             seen.step = jax_step.gradients(rec, seen.inner, seen.weights, seen.calls, (given, named))
         else:
-            seen.step = jax_step.jit(rec, seen.inner, None, None, None, {})
+            seen.step = jax_step.jit(rec, seen.source, None, None, None, {})
+            if seen.call is not None:
+                seen.step = seen.step.ahead(seen.inner, seen.call)
             seen.step.begin_late((given, named), seen.seconds)
 
 
 class Candidate:
-    """A jitted function that may be the step, and what its calls so far show of it."""
+    """A jitted function that may be the step, and what its calls so far show of it.
 
-    def __init__(self, inner: Any, *, over: bool) -> None:
-        self.inner, self.over = inner, over
+    What was compiled ahead of time has the function that is its ``source``, and the ``call`` that it was lowered for.
+    """
+
+    def __init__(self, inner: Any, source: Any = None, call: Any = None) -> None:
+        self.inner, self.source, self.call = inner, inner if source is None else source, call
+        self.over = False
         self.step: Any = None
         self.results: set[int] | None = None
         self.seconds = 0.0
