@@ -91,7 +91,7 @@ class Comparison(Answer):
     @cached_property
     def deciding(self) -> str:
         """The command that would decide an inconclusive pair; empty otherwise."""
-        from receipts.questions.next_command import of_pair
+        from receipts.questions.commands import of_pair
 
         return of_pair(self.verdict, self.sides.a[0], self.sides.b[0])
 

@@ -346,7 +346,7 @@ def _page(
 def _deciding(session: Session, store: Store, receipt: str) -> str:
     """The command that would decide an open receipt, as the present rules judge it."""
     from receipts.judging.judge import judge_receipt
-    from receipts.questions.next_command import of_receipt
+    from receipts.questions.commands import of_receipt
 
     parsed = store.parsed(receipt)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)

@@ -144,7 +144,7 @@ class Receipt(Answer):
         """The page that ``receipts show`` prints; with ``facts`` every leaf that the receipt states."""
         from receipts.publish import receipt as shown
         from receipts.questions.answers import work
-        from receipts.questions.next_command import of_receipt
+        from receipts.questions.commands import of_receipt
 
         step_work = work(self.rulebook.launch(self.parsed), self.verdict.findings, self.rulebook.rules)
         deciding = of_receipt(self.parsed, self.verdict)

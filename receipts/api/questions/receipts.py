@@ -145,7 +145,7 @@ def repro(session: Session, receipt: OneReceipt) -> Answer:
     from dataclasses import asdict
 
     from receipts.api.answer import Answer
-    from receipts.questions.repro import recipe
+    from receipts.questions.commands import recipe
 
     class Script(Answer):
         """It is to be run: its tabs are not escaped."""

@@ -281,7 +281,7 @@ def open_questions(server: Server) -> list[_Question]:
 
 
 def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
-    from receipts.questions.next_command import of_receipt
+    from receipts.questions.commands import of_receipt
     from receipts.questions.week.reader import ReportReader
 
     now = datetime.now(UTC)

@@ -30,7 +30,7 @@ REASONS: Final = ("failure", "errors", "missing")  # what a reader looks for fir
 
 def one_run(call: Call) -> View:
     """One receipt: verdict and reasons first, answers, steps, memory, configuration, how to run it again, quotes."""
-    from receipts.questions.repro import recipe
+    from receipts.questions.commands import recipe
 
     receipt = call.store.get(call.name)
     published = call.store.opened.published

@@ -23,7 +23,7 @@ from receipts.axes.shape import described, substrate_of, target_of
 from receipts.judging.verdict import Level, Question
 from receipts.metrics.registry import Taint
 from receipts.questions.answers import answers, work
-from receipts.questions.repro import recipe
+from receipts.questions.commands import recipe
 from receipts.questions.week.data import BestResult, FrontierMove
 from receipts.questions.week.links import PROVENANCES
 from receipts.questions.week.reader import Item, ReportReader

@@ -17,7 +17,7 @@ from receipts.judging.findings import refusals as rejecting
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Level, Question, decide
-from receipts.questions.next_command import of_pair
+from receipts.questions.commands import of_pair
 from receipts.questions.week.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
 from receipts.questions.week.links import ComparedPair, LaunchGroup, Links
 from receipts.questions.week.reader import Item, order
