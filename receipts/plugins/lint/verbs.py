@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePath
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import quote
 
 import click
@@ -19,8 +19,10 @@ from receipts.base.errors import NotFound, UsageError
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.session import Session, verb
-from receipts.plugins.lint.check import Checker, LintResult, State
 from receipts.publish.terminal import Terminal, clean
+
+if TYPE_CHECKING:
+    from receipts.plugins.lint.check import LintResult, State
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS: dict[State, str] = {  # of what is worth a line: all but what holds or is ignored
@@ -182,6 +184,7 @@ def command(
     --max-warnings have none), 2 wrong call, 3 a linked statement is unproven or stale.
     """
     from receipts.judging.claim import read_claims_file
+    from receipts.plugins.lint.check import Checker
     from receipts.plugins.lint.page import page
 
     claims = tuple(read_claims_file(file) for file in claim_files)

@@ -17,27 +17,18 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
-import uvicorn
-from limits import parse
 
 from receipts.base.errors import ReceiptsError, UsageError
 from receipts.base.plugins import service
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, group, verb
-from receipts.plugins.serve.app import application
-from receipts.plugins.serve.guard import LOCAL, AccessLog, Limits
-from receipts.plugins.serve.notices import SERVE
-from receipts.plugins.serve.operations import OPERATIONS
-from receipts.plugins.serve.server import Server, Settings
-from receipts.plugins.serve.workers import Workers
-from receipts.publish.page import table_of
-from receipts.store import open_store
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
     from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.serve.server import Server
 
 COLLECT_AT: Final = 20_000  # new objects: some 20 ms, once in a few requests
 
@@ -58,6 +49,11 @@ class ServeOptions(NamedTuple):
 
 def serve(url: str | None, rulebook: Rulebook, options: ServeOptions, note: Callable[[str], None]) -> int:
     """Serve until a signal ends it. Raises UsageError for an address that may not be served, and StoreError."""
+    import uvicorn
+
+    from receipts.plugins.serve.guard import AccessLog
+    from receipts.plugins.serve.workers import Workers
+
     host, port = address(options.listen)
     server = prepared(url, rulebook, options, host)
     app: ASGIApp = with_pages(server)
@@ -110,6 +106,8 @@ def _warm(server: Server) -> None:
 
 def with_pages(server: Server) -> Starlette:
     """The whole application: operations, and pages for a browser."""
+    from receipts.plugins.serve.app import application
+    from receipts.plugins.serve.operations import OPERATIONS
     from receipts.plugins.serve.site import Site
 
     site = Site(server)
@@ -118,6 +116,14 @@ def with_pages(server: Server) -> Starlette:
 
 def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: str) -> Server:
     """A server that may listen at a host. Raises UsageError where it may not, and StoreError."""
+    from limits import parse
+
+    from receipts.plugins.serve.guard import LOCAL, Limits
+    from receipts.plugins.serve.notices import SERVE
+    from receipts.plugins.serve.server import Server, Settings
+    from receipts.store import open_store
+    from receipts.store.tokens import Tokens
+
     try:
         parse(options.rate)
     except ValueError:
@@ -126,8 +132,6 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
     to = service("notices", SERVE).targets(options.webhooks, options.notify) if named else ()
     opened = open_store(url, create=True)
     try:
-        from receipts.store.tokens import Tokens
-
         local = is_local(host)
         guarded = bool(Tokens(opened.database).all())
         # A name of its own means a proxy in front, which hands on what others send.
@@ -195,7 +199,6 @@ def serve_command(
     from receipts.base.environment import extra
 
     extra("starlette", "serve")
-    from receipts.plugins.serve.run import ServeOptions, serve
 
     config = session.config
     options = ServeOptions(listen, hosts, origins, rate, comparisons, config.webhooks, config.notify, proxies, log)
@@ -282,6 +285,7 @@ def list_(session: Session) -> Answer:
       receipts token list
       receipts token list --json
     """
+    from receipts.publish.page import table_of
     from receipts.store.tokens import Tokens
 
     tokens = Tokens(session.store.database).all()
