@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote
 
@@ -23,6 +22,7 @@ from receipts.metrics import Metric
 from receipts.plugins.lint.quantity import factor_of
 from receipts.plugins.lint.statement import MIRRORED, Bound, Direction, Statement
 from receipts.receipt.accelerators import find_accelerator
+from receipts.stats.distributions import median
 from receipts.stats.rounding import Interval
 
 if TYPE_CHECKING:
