@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Hooks cost a step some microseconds a module: one step in some twenty-four has them, later fewer and fewer.
 MIN_GAP, SPREAD = 12, 24
 MAX_TRACED = 3
+KEY = "receipts"  # of a hook among those of a module
 LEAST = 0.85  # of what a traced step computes; a router may leave some experts without a token
 MAX_SHARE = (0.2, 0.5)  # of the glances: steps that are odd, of one length and of many
 NAME = "steps, looked at unannounced, that compute what the traced ones do"
@@ -33,7 +34,7 @@ class Glance:
     __slots__ = ("gradients", "tokens", "work")
 
     def __init__(self) -> None:
-        self.work: dict[str, float] = {}
+        self.work: dict[Any, float] = {}  # by type
         self.gradients = self.tokens = 0
 
     def __repr__(self) -> str:
@@ -46,7 +47,7 @@ class Glances:
     def __init__(self, torch: Any, watch: Watch) -> None:
         self._torch, self._watch = torch, watch
         self._traced = getattr(torch.autograd, "_profiler_enabled", lambda: False)
-        self._handles: list[Any] = []
+        self._hooked: list[Any] = []
         self._open: Glance | None = None
         self._due = MIN_GAP
         self._is_traced = False
@@ -56,6 +57,9 @@ class Glances:
 
     def __repr__(self) -> str:
         return f"Glances({len(self.traced)} traced, {len(self.others)} others)"
+
+    def __deepcopy__(self, _: Any) -> Glances:
+        return self  # a copy of the model, made within a step, has the hook, and the watch is not copied
 
     def begin(self) -> None:
         """Look at this step, if it is traced or its time has come."""
@@ -69,7 +73,9 @@ class Glances:
         if not dynamo.graphs():  # a hook would be compiled into what is
             for module in root.innermost(self._watch.models.trained).modules():
                 if any(kind.__name__ in MATMULS for kind in type(module).__mro__):
-                    self._handles.append(module.register_forward_hook(self._called))
+                    # Registering one makes a handle, which costs more than the call of a small module.
+                    module._forward_hooks[KEY] = self._called
+                    self._hooked.append(module)
 
     def _called(self, module: Any, given: Any, output: Any) -> None:
         weight = getattr(module, "weight", None)
@@ -77,9 +83,9 @@ class Glances:
         if glance is None or self._watch.in_backward or not torch.is_grad_enabled():
             return
         if isinstance(output, torch.Tensor) and isinstance(weight, torch.Tensor) and output.dim():
-            name = str(output.dtype)
-            amount = output.numel() / output.shape[-1 if weight.dim() == 2 else 1] * weight.numel()
-            glance.work[name] = glance.work.get(name, 0.0) + amount
+            kind, shape = output.dtype, output.shape
+            amount = output.numel() / shape[-1 if weight.dim() == 2 else 1] * weight.numel()
+            glance.work[kind] = glance.work.get(kind, 0.0) + amount
 
     def end(self, tokens: int, *, whole: bool) -> None:
         """The step has ended; ``whole`` is whether its gradients are still there."""
@@ -102,9 +108,9 @@ class Glances:
 
     def remove(self) -> None:
         """Take the hooks off."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
+        for module in self._hooked:
+            module._forward_hooks.pop(KEY, None)
+        self._hooked.clear()
 
     def state(self, stated: ProbeOutput) -> None:
         """Where several glances found less than the traced steps computed: how many did not."""
