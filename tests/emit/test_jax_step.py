@@ -265,6 +265,16 @@ class TestLoops:
             (float(loss), float(norm))
         )
 
+    def test_a_running_total_is_no_loss(self, jax: Any, tmp_path: Path) -> None:
+        def step(held: Any, total: Any, tokens: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            return jax.tree.map(lambda old, new: old - new, held, grads), total + loss
+
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
+        rec.jit(step)(weights(jax), jax.numpy.zeros(()), jax.numpy.zeros((ROWS, LENGTH), int))
+        rec.finish()
+        assert "loss" not in json.loads((tmp_path / "run.json").read_text())["measurement"]
+
     def test_a_norm_that_the_step_keeps_is_computed_beside_it(self, jax: Any, tmp_path: Path) -> None:
         np, batches = jax.numpy, jax.numpy.arange(2 * ROWS * LENGTH).reshape(2, ROWS, LENGTH) % VOCABULARY
 

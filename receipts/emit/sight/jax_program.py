@@ -31,8 +31,9 @@ else:
 MAX_EQUATIONS = 500_000
 TYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "int8": "int8"}
 _WIDTHS = ("fp64", "fp32", "bf16", "fp16", "fp8", "int8")
-# What a number follows from: arguments by real numbers alone, the forward pass, the backward pass; or it is a root.
-SMOOTH, FORWARD, LATE, ROOT = 1, 2, 4, 8
+# What a number follows from: arguments by real numbers alone, the forward pass, the backward pass, a number that was
+# given, as a running total does; or it is a root.
+SMOOTH, FORWARD, LATE, ROOT, GIVEN = 1, 2, 4, 8, 16
 _KEEPS_ROOT = ("convert_element_type", "squeeze", "reshape", "broadcast_in_dim", "psum", "pmax", "copy")
 _FUSED = ("dot_product_attention_fwd", "flash", "splash", "mha", "fmha", "fused_attn_forward")
 
@@ -134,7 +135,11 @@ class StepProgram:
         self.copies: set[int] = set()
         self._left = MAX_EQUATIONS
         scope = Scope({id(variable): at for at, variable in enumerate(jaxpr.invars)})
-        scope.follows = {id(variable): SMOOTH for variable in jaxpr.invars if "float" in _dtype(variable)}
+        scope.follows = {
+            id(variable): SMOOTH | GIVEN * (not _shape(variable))
+            for variable in jaxpr.invars
+            if "float" in _dtype(variable)
+        }
         self._visit(jaxpr, scope, Place("", 1, 1))
         # What each result follows from.
         self.results = [scope.follows.get(id(variable), 0) for variable in jaxpr.outvars]

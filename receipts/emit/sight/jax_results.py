@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NAMES = {"loss": re.compile(r"(^|[_/.])loss$", re.I), "norm": re.compile(r"(g|grads?|gradient)_?norm$", re.I)}
 # What a program's loss and norm follow from, and what they do not.
 NUMBERS = {
-    "loss": (jax_program.SMOOTH | jax_program.FORWARD, jax_program.LATE),
+    "loss": (jax_program.SMOOTH | jax_program.FORWARD, jax_program.LATE | jax_program.GIVEN),
     "norm": (jax_program.LATE | jax_program.ROOT, 0),
 }
 # Between two waits, and seconds until the thread looks again where nothing is to be waited for.
@@ -71,7 +71,9 @@ def reader(
     asked, without = NUMBERS[name]
     fits = [path for path in unnamed if known.get(str(path), 0) & (asked | without) == asked]
     if not fits and name == "loss" and len(scalars) == 1:
-        fits = [path for path in unnamed if not known.get(str(path), 0) & jax_program.ROOT]
+        total = jax_program.FORWARD | jax_program.GIVEN
+        flags = known.get(str(scalars[0]), 0)
+        fits = [] if flags & jax_program.ROOT or flags & (total | jax_program.LATE) == total else unnamed
     return getter(fits[0]) if len(fits) == 1 else None
 
 
