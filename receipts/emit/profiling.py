@@ -63,6 +63,7 @@ class TorchTrace:
         self._enabled: Callable[[], bool] = import_module("torch.autograd")._profiler_enabled
         self._prepare, self._enable = self._module._prepare_profiler, self._module._enable_profiler
         self._profile: Any = None
+        self._is_prepared = False  # since ours began, whoever is enabled next
         self._new: Callable[[], Any] = lambda: profiler.profile(record_shapes=shapes)
         # Named as the profiler's own schedule names steps.
         self.step: Callable[[int], Any] = lambda number: profiler.record_function(f"ProfilerStep#{number}")
@@ -88,12 +89,14 @@ class TorchTrace:
 
     def _before_prepare(self, *given: Any, **named: Any) -> Any:
         self._give_way()
+        self._is_prepared = True
         return self._prepare(*given, **named)
 
     def _before_enable(self, config: Any, activities: Any, *given: Any, **named: Any) -> Any:
         self._give_way()
-        # It was prepared before ours began, which has used that up: a profiler that warmed up meanwhile.
-        self._prepare(config, activities)
+        if not self._is_prepared:
+            # It was prepared before ours began, which has used that up: a profiler that warmed up meanwhile.
+            self._prepare(config, activities)
         return self._enable(config, activities, *given, **named)
 
     def _give_way(self) -> None:
