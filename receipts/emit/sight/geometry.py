@@ -43,6 +43,14 @@ class Geometry:
             any(reader.ids for reader in watch.models.readers)
             or not any(reader.rows for reader in watch.models.readers)
         )
+        layers = watch.look.layers if watch.look is not None else 0
+        listed = self.blocks or any(_is(item, "ModuleList") for item in model.modules())
+        if layers and not listed and self.seen.get("vocabulary"):
+            # Layers stand in the model by their own names, or attention in it itself.
+            hidden = self.seen.get("hidden")
+            matrices = [shape for item in model.modules() if (shape := _matrix(item)) is not None]
+            dense = sum(out == hidden != wide for wide, out in matrices) >= layers
+            self.letters = ["[*-]" if dense else "*"] * layers
         if all(self.letters) and self.letters:
             self._stack(self.letters)
 
@@ -81,11 +89,10 @@ class Geometry:
         return None
 
     def _stack(self, letters: list[str]) -> None:
-        blocks = self.blocks
         stacks = stacked(letters)
         self.seen["depth"] = stacks.pop("depth")
         self.inferred |= stacks
-        block = blocks[-1]
+        block = self.blocks[-1] if self.blocks else self._model
         if "hidden" not in self.seen and (wide := _normalized(block)):
             self.seen["hidden"] = wide
         if attending := sum("*" in letter for letter in letters):
@@ -131,6 +138,7 @@ class Geometry:
         self.inferred["ffn"] = width
         if width and shapes:
             gates = sum(out // width for wide, out in shapes if wide == hidden and out in (width, 2 * width))
+            gates //= 1 if self.blocks else len(self.letters)
             self.inferred["ffn_projections"] = gates + 1 if gates in (1, 2) else None
 
     def _kinds(self, attending: int) -> str:

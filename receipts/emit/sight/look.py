@@ -37,6 +37,8 @@ class Look:
         self.types: dict[str, int] = {}
         self.attention: set[tuple[int, int | None, int | None]] = set()
         self.hooked = False
+        self._attended, self._before_it = 0, reader.forwards
+        self.layers = 0  # calls of attention in one of the model
         self._put(model)
         self._functional: Any = torch.nn.functional
         self._inner = self._functional.scaled_dot_product_attention
@@ -45,6 +47,7 @@ class Look:
 
     def _attend(self, *given: Any, **named: Any) -> Any:
         """Attention, with heads and their width from the shapes of query and key: (batch, heads, length, width)."""
+        self._attended += not self._reader.backward and self._torch.is_grad_enabled()
         with suppress(Exception):  # a nested tensor has no shape, and says so by raising
             pair = [given[at] if len(given) > at else named[name] for at, name in enumerate(("query", "key"))]
             query, key = (tuple(item.shape) for item in pair)
@@ -101,6 +104,8 @@ class Look:
 
     def remove(self) -> None:
         """Take the hooks off."""
+        calls = self._reader.forwards - self._before_it
+        self.layers = self.layers or (self._attended // calls if calls and self._attended % calls == 0 else 0)
         if self._functional.scaled_dot_product_attention == self._attend:
             self._functional.scaled_dot_product_attention = self._inner
         for handle in self._handles:
