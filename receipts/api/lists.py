@@ -294,6 +294,7 @@ def listed(
     cursor: str | None,
 ) -> Receipts:
     """So many receipts, 0 for all, with the cursor of the next page and what there is to say. Raises UsageError."""
+    conditions = [conditions] if isinstance(conditions, str) else conditions  # one text is no list of its letters
     if len(conditions) > MAX_CONDITIONS:
         raise UsageError(f"{len(conditions):,} conditions are too many; write at most {MAX_CONDITIONS}")
     if limit < 0:

@@ -99,6 +99,11 @@ def test_tables_have_typed_columns(filled: Shell) -> None:
     assert isinstance(frontier, pd.DataFrame)
 
 
+def test_one_condition_is_a_text_or_a_list(filled: Shell) -> None:
+    with receipts.open() as store:
+        assert store.list("outcome=ok").to_dict() == store.list(["outcome=ok"]).to_dict()
+
+
 def test_an_empty_list_is_an_empty_table(filled: Shell) -> None:
     with receipts.open() as store:
         assert store.find(lane="cpu-torch", outcome="oom").frame().empty
