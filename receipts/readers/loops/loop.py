@@ -31,6 +31,7 @@ from receipts.ingest.vocabulary import Label
 _CELL: Final = rf"(?<![\w/.(-])(?P<label>[A-Za-z][\w/.-]{{0,80}})['\"]?(?: ?[:=] ?| )['\"]?(?P<word>{FIGURE})"
 _METRIC: Final = r"^\s{1,20}(?P<label>[A-Za-z][^=:]{1,100}?)\s?[=:]\s?(?P<word>\S{1,40})\s*$"
 _MAX_METRICS: Final = 2000
+_MAX_RECORD: Final = 1000  # characters, of a line that may hold many
 _NO_STEP: Final = -1
 _SAME_RATIO: Final = 1e-3  # of two rates of one interval
 _SURE_SHARE: Final = 0.01
@@ -79,7 +80,7 @@ class LoopLog(RecordReader):
     def rows(self, rows: RecordRows) -> None:
         """Take records, with what is to be said of the first one."""
         for pattern, text in self.remarks.items():
-            if re.search(pattern, rows.text):
+            if re.search(pattern, rows.text[-_MAX_RECORD:]):
                 self.reading.remark("contradiction", text, rows.lines[0])
         # The step is counted anew in each epoch.
         if epochs := rows.counts.get("epoch") or [nth - 1 for nth in rows.counts.get("nth", ())]:
