@@ -34,6 +34,7 @@ attention: set[tuple[int, int | None, int | None]] = set()
 matmuls: dict[str, int] = {}
 # Passes of attention forward and backward in it, by kernels that have both.
 attention_passes = (0, 0)
+attention_calls = 0.0  # forward ones, of one of its steps
 GEMMS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm")
 
 
@@ -128,7 +129,7 @@ class TorchTrace:
 
     def write(self, cut: int | None) -> list[str]:
         """The files of a trace that was ended; step ``cut`` was not whole and has no mark, so that nobody counts it."""
-        global attention_passes
+        global attention_calls, attention_passes
         with suppress(Exception):  # private names of this torch
             events = self._profile.profiler.kineto_results.events()
             ran = set(_attention(events))
@@ -137,6 +138,9 @@ class TorchTrace:
             matmuls.clear()
             attending = [event.name() for event in events if event.name().startswith("aten::_scaled_dot_product")]
             back = {name for name in attending if name.endswith("_backward")}
+            marks = sum(event.name().startswith("ProfilerStep#") for event in events) - (cut is not None)
+            forward = sum("backward" not in name for name in attending)
+            attention_calls = forward / marks if marks > 0 else 0.0
             attention_passes = (
                 sum(f"{name}_backward" in back for name in attending),
                 sum(name in back for name in attending),

@@ -43,7 +43,7 @@ class Geometry:
             any(reader.ids for reader in watch.models.readers)
             or not any(reader.rows for reader in watch.models.readers)
         )
-        layers = watch.look.layers if watch.look is not None else 0
+        layers = watch.layers()
         listed = self.blocks or any(_is(item, "ModuleList") for item in model.modules())
         if layers and not listed and self.seen.get("vocabulary"):
             # Layers stand in the model by their own names, or attention in it itself.

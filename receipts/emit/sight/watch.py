@@ -87,7 +87,7 @@ class Watch:
         self._stated: ProbeOutput | None = None  # until a trace was read
         profiling.attention.clear()
         profiling.matmuls.clear()
-        profiling.attention_passes = (0, 0)
+        profiling.attention_passes, profiling.attention_calls = (0, 0), 0.0
         self.hooks = Hooks(torch, self)
         self.hooks.install()
 
@@ -258,6 +258,13 @@ class Watch:
     def attention(self) -> set[tuple[int, int | None, int | None]]:
         """Heads, those of keys, and their width, as attention was called: of the looked-at step, else of the trace."""
         return (self.look.attention if self.look is not None else None) or profiling.attention
+
+    def layers(self) -> int:
+        """How often one call of the model attends; 0 where that does not show, or parts are computed again."""
+        if self.look is None or self.look.layers or self.look.again or not self.steps:
+            return self.look.layers if self.look is not None else 0
+        calls = profiling.attention_calls / max(1, self.steps[-1][1])
+        return int(calls) if calls.is_integer() else 0
 
     def _ranks(self) -> int:
         """By how much tokens of this rank are multiplied; 0 where ranks are joined in a way that is not known."""
