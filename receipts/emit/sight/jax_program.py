@@ -317,28 +317,28 @@ def _gradients(jaxpr: Any, scope: Scope) -> tuple[list[Any], bool]:
     Of several passes their sum; where all that is done with it is a division by their number, what that gives.
     """
     takers: dict[int, list[Any]] = {}
-    made: dict[int, Any] = {}
+    given: dict[int, Any] = {}
     rounds: dict[int, int] = {}
     late = {name for name, follows in scope.follows.items() if follows & LATE}
     for equation in jaxpr.eqns:
         part = _part(str(equation.source_info.name_stack), "")
         begins = any(True for _ in _programs(equation)) and not late & {id(item) for item in equation.invars}
-        added = equation.primitive.name in ("add", "add_any") and all(id(item) in made for item in equation.invars)
+        added = equation.primitive.name in ("add", "add_any") and all(id(item) in given for item in equation.invars)
         if part == "backward" or (part != "again" and begins) or added:
-            made |= {id(item): item for item in equation.outvars if id(item) in late and "float" in _dtype(item)}
+            given |= {id(item): item for item in equation.outvars if id(item) in late and "float" in _dtype(item)}
             rounds |= dict.fromkeys(map(id, equation.outvars), int(equation.params.get("length", 1)))
             if not added:
                 continue
         for item in equation.invars:
-            if id(item) in made and not added:
+            if id(item) in given and not added:
                 takers.setdefault(id(item), []).append(equation)
     gradients = []
     for name, equations in takers.items():
-        (first, *others), item = equations, made[name]
+        (first, *others), item = equations, given[name]
         by = getattr(first.invars[-1], "val", getattr(first.invars[0], "val", None))
         divided = first.primitive.name == "div" or (first.primitive.name == "mul" and by and by * rounds[name] == 1)
         gradients.append(first.outvars[0] if not others and by is not None and divided else item)
-    return gradients, any(_shape(item) and id(item) in made for item in jaxpr.outvars)
+    return gradients, any(_shape(item) and id(item) in given for item in jaxpr.outvars)
 
 
 def norm_of_gradients(closed: Any, gradients: list[Any], given: list[Any]) -> Any:
