@@ -55,7 +55,7 @@ OUTER_CLOCK: Final = b'"receipts_outer_clock"'
 MIN_ENDS: Final = 12
 APART: Final = ("eval", "checkpoint", "compile", "data")
 SAME_STEPS: Final = 0.02  # one clock told both
-IN_FLIGHT: Final = 8  # steps that have been dispatched and have not ended
+IN_FLIGHT: Final = 32  # steps that may be dispatched and not have ended: a job that reads a loss every so many
 
 
 def is_journal(path: Path) -> bool:
