@@ -44,7 +44,7 @@ pytestmark = pytest.mark.slow
 METRIC = "tokens_per_second"
 # Launches of each configuration by kind: from a lone one to more than any surface once read.
 SIDES = unless_thorough(
-    {"sound": (1, 3, 25, 60), "unwitnessed": (3,), "spoilt": (1, 2)},
+    {"sound": (1, 3, 60), "unwitnessed": (3,), "spoilt": (2,)},
     {"sound": (1, 3, 3, 4, 5, 10, 25, 25, 60, 60), "unwitnessed": (1, 2, 3, 25), "spoilt": (1, 2, 3)},
 )
 MONDAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -130,6 +130,11 @@ def command(store: Store, a: Parsed, b: Parsed, **words: Any) -> Comparison:
     return compare(session(store.url), [a.id], [b.id], **{"metric": METRIC, **words}).verdict
 
 
+def by_labels(store: Store, a: Parsed, b: Parsed) -> Comparison:
+    one, other = (f"label={side.receipt.run.label}" for side in (a, b))
+    return compare(session(store.url), [one], [other], metric=METRIC).verdict
+
+
 @cache
 def session(url: str) -> Session:
     """A command's session: its rules are loaded once."""
@@ -199,16 +204,20 @@ def read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("read_once")
 def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
     surfaces, statuses = Surfaces(lab.store), Counter[str]()
-    pairs = list(lab.pairs())[:: unless_thorough(2, 1)]
+    pairs = list(lab.pairs())
     assert len(pairs) >= unless_thorough(10, 200)
     for a, b in pairs:
         verdicts = dict(surfaces.each(a, b))
         wanted = verdicts["compare"]
         assert wanted is not None
         statuses[wanted.status] += 1
+        # The report asks of labels, and so takes further sessions that both have; a spoilt launch has its own alone.
+        spoilt = "spoilt" in (a.name + b.name)
+        labelled = wanted if spoilt else by_labels(lab.store, a, b)
         for name, verdict in verdicts.items():
             assert verdict is not None, name
-            assert said(verdict) == said(wanted), f"{name}: {a.name} and {b.name}"
+            of = labelled if name == "report links" else wanted
+            assert said(verdict) == said(of), f"{name}: {a.name} and {b.name}"
     assert all(statuses[status] >= len(pairs) / 6 for status in ("accepted", "rejected", "inconclusive")), statuses
 
 
@@ -217,7 +226,7 @@ def test_all_surfaces_give_one_verdict_for_one_pair(lab: Lab) -> None:
 def test_a_cell_of_a_sweep_has_the_verdict_of_its_comparison(lab: Lab) -> None:
     comparisons = Comparisons(lab.store, cases.rulebook())
     # A sweep names its base alone: an invalid launch of another cell is counted, and does not reject.
-    pairs = [(a, b) for a, b in lab.pairs() if not b.name.startswith("spoilt")][:: unless_thorough(2, 1)]
+    pairs = [(a, b) for a, b in lab.pairs() if not b.name.startswith("spoilt")]
     statuses = Counter[str]()
     for a, b in pairs:
         verdict = sweep([a, b], ["learning_rate"], comparisons, METRIC, a).cells[1].against_base
