@@ -218,14 +218,16 @@ def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
             return
         pairs = [(sum(walls[a:b]), (end - begin) / 1e9) for (a, begin), (b, end) in pairwise(ends) if b > a]
         ratio = median(wall / seconds for wall, seconds in pairs if seconds > 0)
-        inflight = 0.0
+        before = after = 0.0
         if measurement is not None and measurement.synchronisation == "device":
-            # The launcher saw when steps were dispatched; they end later, by as much as the last of them take.
+            # The launcher saw when steps were dispatched. They end later, by as much as those take that were on their
+            # way at its first look, of which there were no more then, and at its last.
             whole = math.fsum(seconds for _, seconds in pairs)
-            ratio, inflight = math.fsum(wall for wall, _ in pairs) / whole, math.fsum(walls[-IN_FLIGHT:]) / whole
+            ratio, after = math.fsum(wall for wall, _ in pairs) / whole, math.fsum(walls[-IN_FLIGHT:]) / whole
+            before = min(IN_FLIGHT, ends[0][0]) * median(walls) / whole
         named = math.fsum(parsed.stated.get(f"measurement.goodput.{name}_seconds") or 0.0 for name in APART)
         apart = named / sum(seconds for _, seconds in pairs)  # each step may be followed by one
-        if not -SAME_STEPS - apart - inflight <= ratio - 1 <= SAME_STEPS + inflight:
+        if not -SAME_STEPS - apart - before <= ratio - 1 <= SAME_STEPS + after:
             why = f"{ratio:.4g} times what the launcher saw pass between the ends of the same steps"
             help_ = "submit the receipt as the recorder wrote it"
             raise InputError(parsed.source, [Problem("measurement.step_wall_seconds", why, help_)])

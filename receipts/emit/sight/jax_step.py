@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 FIRST_CALLS = 8
 # Of processor time that the first call may take, most of it compiling, for the norm to be computed beside the step.
 MAX_SECONDS = 120.0
+# Above the kept text: a reader then knows that it is the step, and not one of many programs.
+RECORDED = "// HloModule of the recorded step"
 _ADAPTERS = re.compile(r"lora|adapter", re.I)
 
 
@@ -231,7 +233,8 @@ class SeenStep(RecordedStep):
             quietly(self._loop, "shardings", self._shardings, compiled, self._program)
         if self._rec.record.place.rank == 0:
             text = quietly(self._loop, "text of the step", compiled.as_text)
-            quietly(self._loop, "text of the step", witness.keep, self._rec, "hlo", text or "")
+            kept = f"{RECORDED}\n{text}" if text else ""
+            quietly(self._loop, "text of the step", witness.keep, self._rec, "hlo", kept)
 
     def _memory(self, compiled: Any) -> None:
         memory = compiled.memory_analysis()

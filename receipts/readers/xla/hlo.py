@@ -34,6 +34,8 @@ _VERSION: Final = re.compile(r"Unsupported version: expected <= (\d{1,6}) but go
 _HEADS: Final = ("entry_computation_layout=", "is_scheduled=")
 _JITTED: Final = re.compile(r"p?jit_")
 _TORCH_XLA: Final = re.compile(r"SyncTensorsGraph\b")
+# Above a program that the recorder kept: it is the step, and not one of many that a dump holds.
+RECORDED: Final = "// HloModule of the recorded step"
 # Reports of failed allocations quote instructions of programs that never ran.
 _QUOTED: Final = ("XLA label:", "Operator:")
 
@@ -49,6 +51,7 @@ class Hlo(LineReader):
         self._findings = Findings()
         self._module: Module | None = None
         self._whole = True
+        self._is_step = False
         self._largest: Module | None = None
         self._optimised = True
         self._inside = False
@@ -90,6 +93,9 @@ class Hlo(LineReader):
     def _structure(self, text: str, number: int) -> bool:
         """Heads of modules and computations, their ends, and foreign lines."""
         bare = text.strip()
+        if bare == RECORDED:
+            self._is_step = True
+            return False
         if "HloModule " in text and "," in text:
             self._close_module()
             module = self._current(number)
@@ -245,7 +251,7 @@ class Hlo(LineReader):
                 reading.see("posture", "jit", "kernels", step.line)
             dots = findings.dots
             attends = findings.attention or findings.foreign or dots.unfused or dots.attends
-            if reading.complete and findings.trains and not attends:
+            if self._is_step and reading.complete and findings.trains and not attends:
                 reading.see("attention", "none", "kernels", step.line)
             if reading.complete:
                 # The compiler lowers every operator of a jitted step or refuses it: what runs elsewhere is marked.
