@@ -224,7 +224,7 @@ def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
             # way at its first look, of which there were no more then, and at its last.
             whole = math.fsum(seconds for _, seconds in pairs)
             ratio, after = math.fsum(wall for wall, _ in pairs) / whole, math.fsum(walls[-IN_FLIGHT:]) / whole
-            before = min(IN_FLIGHT, ends[0][0]) * median(walls) / whole
+            before = math.fsum(sorted(walls[ends[0][0] :])[-min(IN_FLIGHT, ends[0][0]) :]) / whole
         named = math.fsum(parsed.stated.get(f"measurement.goodput.{name}_seconds") or 0.0 for name in APART)
         apart = named / sum(seconds for _, seconds in pairs)  # each step may be followed by one
         if not -SAME_STEPS - apart - before <= ratio - 1 <= SAME_STEPS + after:
