@@ -469,6 +469,10 @@ def page(rows: list[Row]) -> str:
     pains = "\n".join(f"| {pain} | {'; '.join(names)} |" for pain, names in PAINS.items())
     return f"""# A working day
 
+```sh title="needs a clone of the project"
+python -m benchmarks.day
+```
+
 What a performance engineer's day does to a number, and what receipts answers: launches of one lane as files in
 Megatron's form, and a job that `receipts record` really runs, judged in this order. `python -m benchmarks.day` runs the
 day again; a test holds this page against it.

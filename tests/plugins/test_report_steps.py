@@ -74,7 +74,7 @@ def _settles_what_is_said(store: Path, week: str, capsys: pytest.CaptureFixture[
             assert (code, answer.partition(" ")[0]) == (0, "ACCEPTED")
             assert change in answer  # the same number on both
         elif verb == "compare" and step["topic"] == "lost":
-            reason = re.search(r"rejected: \d+ (changed several settings at once|.*?) ([CR]\d{3})", says)
+            reason = re.search(r"rejected: \d+ (changed several settings at once|.*?) \(([CR]\d{3})\)", says)
             assert reason is not None
             assert (code, answer.partition(" ")[0]) == (1, "REJECTED")
             assert ("settings changed" if reason[2] == "C101" else f"({reason[2]})") in answer
