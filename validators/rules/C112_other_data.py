@@ -163,9 +163,9 @@ def _first_losses(launch: Launch, last: int) -> FirstLosses:
     """The losses of the first steps, counted from 1; none of a log that begins later, and none is made up."""
     stated = launch.stated
     steps, values = stated.get("measurement.loss.steps") or (), stated.get("measurement.loss.values") or ()
-    begins = steps[0] if steps else stated.get("run.start_step") or 0
-    shift = 1 if begins == 0 else 0  # programs count from 0 or from 1
     whole = len(steps) == len(values)  # of a series that lost an entry, nobody knows which
+    begins = steps[0] if steps and whole else stated.get("run.start_step") or 0
+    shift = 1 if begins == 0 else 0  # programs count from 0 or from 1
     at = {step + shift: value for step, value in zip(steps, values, strict=True)} if whole else {}
     if (first := stated.get(_FIRST)) is not None:
         at[begins + shift] = first
