@@ -30,7 +30,7 @@ from receipts.ingest.draft import (
 from receipts.ingest.ending import state_ending
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.evidence_list import state_evidence
-from receipts.ingest.identity import of_this_launch, state_identity, state_inputs
+from receipts.ingest.identity import counted_as_listed, of_this_launch, state_identity, state_inputs
 from receipts.ingest.leaves import place
 from receipts.ingest.measurement import state_steps
 from receipts.ingest.memory import of_chips, state_memory
@@ -96,6 +96,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     """
     chosen, files = options or Options(), sorted(files, key=lambda file: (natural(file.name), file.name, file.sha256))
     draft = _begun(base_of(files), chosen)
+    files = [counted_as_listed(draft, file) for file in files]
     beside = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
     others = of_chips(draft, of_this_launch(draft, beside))
     adding = draft.base is None or any(file.readings for file in others)

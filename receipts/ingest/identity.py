@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -204,6 +205,31 @@ def of_this_launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[F
                 agrees = f"; it agrees in {', '.join(leaves)}" if leaves else ""
                 draft.tell("note", text + agrees, Where(file.name))
     return own
+
+
+def counted_as_listed(draft: ReceiptDraft, file: FileEvidence) -> FileEvidence:
+    """The file with the receipt's number of steps, where that lists it, and it counts more marks than steps.
+
+    A step may have several: the end of a range that the job traces is one, and so is that of an evaluation.
+    """
+    if draft.base is None or all(entry.get("sha256") != file.sha256 for entry in draft.base.tree.get("evidence", ())):
+        return file
+    durations = draft.get("measurement.step_durations_seconds")
+    steps = len(durations) if isinstance(durations, list) else 0
+    return replace(file, readings=tuple(_counted(reading, steps) for reading in file.readings))
+
+
+def _counted(reading: Reading, steps: int) -> Reading:
+    marks = reading.steps_covered or 0
+    if not reading.marks or not 0 < steps < marks:
+        return reading
+    reports = [
+        replace(item, steps=item.steps * steps // marks, programs=-(-item.programs * marks // steps))
+        for item in reading.reports
+    ]
+    made = replace(reading, steps_covered=steps, reports=reports, remarks=list(reading.remarks))
+    made.remark("note", f"{marks} ends of programs were marked in the {steps} steps of the receipt")
+    return made
 
 
 def _shows_kernels(reading: Reading) -> bool:

@@ -231,6 +231,7 @@ class Reading:
     last event began, in seconds since 1970, ``lasts`` the seconds from first to last where no clock says when,
     ``queries`` are shapes of attention, sequence and width of a head, in ``query_types``, and ``host`` is the machine's
     name. ``launch`` is the line that started it, ``resolved`` are settings as the program itself printed them.
+    ``marks``: the steps that it covers are ends of programs that were marked, of which a step may have several.
     ``extracts`` are what plugins make of the file and the store keeps, by their names.
     """
 
@@ -254,6 +255,7 @@ class Reading:
     fallbacks: dict[str, int] | None = None
     host_transfers: int | None = None
     steps_covered: int | None = None
+    marks: bool = False
     reports: list[Report] = field(default_factory=list)
     complete: bool = False
     ended: bool = False

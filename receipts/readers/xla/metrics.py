@@ -149,6 +149,7 @@ def describe(table: MetricsReport, reading: Reading, line: int) -> None:
         if table.host_reads:
             reading.blame(TRANSFERS, name, count)
     reading.steps_covered = table.steps or (table.executions if not table.eager else 0) or None
+    reading.marks = True
     reading.compile = _compile(table)
     if not reading.reports and (report := table.report) is not None:
         reading.reports.append(report)

@@ -200,6 +200,27 @@ def test_a_trace_of_another_launch_beside_a_log_of_this_one_shows_nothing(record
     assert "is of another launch, and is not read" in "".join(tree["notes"]["ingest.contradictions"])
 
 
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_report_with_more_marks_than_steps_is_of_the_launch_that_lists_it(tmp_path: Path, listed: bool) -> None:
+    report = tmp_path / "metrics.txt"
+    counts = {"CreateDataHandles": 90, "UncachedCompile": 1, "xla::mm": 12, "MarkStep": 6, "ExecuteComputation": 6}
+    counts["aten::_local_scalar_dense"] = 3
+    report.write_text("".join(f"Counter: {name}\n  Value: {count}\n" for name, count in counts.items()))
+    with Recorder("cpu-torch", out=tmp_path / "run.json", probes=False, quiet=True) as rec:
+        if listed:
+            rec.attach(report, "torch-xla-metrics")
+        for _ in range(3):
+            with rec.step(tokens=SEQUENCE):
+                pass
+    if not listed:
+        with pytest.raises(UsageError, match="it covers 6 steps, of 3"):
+            amended(str(tmp_path / "run.json"), [str(report)])
+        return
+    tree = json.loads(amended(str(tmp_path / "run.json"), [str(report)]).document.raw)
+    assert tree["path"]["witnessed"]["host_transfers_per_step"] == 1.0
+    assert "6 ends of programs were marked in the 3 steps" in "".join(tree["notes"]["ingest.remarks"])
+
+
 def test_what_nothing_binds_to_its_launch_is_read_and_that_is_remarked(recorded: Path, tmp_path: Path) -> None:
     trace = _trace(recorded)
     del trace["baseTimeNanoseconds"], trace["PyTorch Version"], trace["host_name"]
