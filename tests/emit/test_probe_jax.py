@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from probe_stage import LAB, Stage, StandIn, lab, lab_job, stand_in
-from receipts.emit.probes import jax
+from receipts.emit.probes import frameworks, jax
 from receipts.receipt import parse
 from receipts.receipt import read as read_document
 
@@ -160,6 +160,15 @@ def test_a_slice_is_read_from_its_devices(stand_in: StandIn) -> None:
     assert stage.get("compile.cache_state") is None
     assert "neither cold nor warm" in stage.notes
     assert tpu.events == tpu.durations == []
+
+
+def test_a_job_that_is_killed_after_its_warm_up_has_the_machine(stand_in: StandIn) -> None:
+    tpu, stage = Tpu(stand_in, GRID[:1]), Stage("jax", warmup=2)
+    vars(tpu.backends)["_backends"] = {"tpu": object()}
+    jax.at_warm(stage.ended(2).stated)
+    frameworks.at_warm(stage.stated)
+    assert (stage.get("hardware.accelerator"), stage.get("hardware.chips")) == ("TPU v6 lite", 1)
+    assert stage.get("parallelism.tensor") == stage.get("parallelism.expert") == 1
 
 
 def test_no_device_is_asked_for_before_the_job_has_started_a_backend(stand_in: StandIn) -> None:

@@ -102,15 +102,21 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
 
 
 def at_warm(stated: ProbeOutput) -> None:
-    """Note that the warm-up was seen to end."""
+    """State the machine: a job that is killed later has it. Note that the warm-up was seen to end."""
     imported.read_each(stated, _listen, _mesh)
+    if _computes():
+        imported.read_each(stated, _machine, _platform)
 
 
 def at_end(stated: ProbeOutput) -> None:
     """State compiles, cache, machine and settings."""
     imported.read_each(stated, _stop)
-    if imported.module("jax") is not None and imported.module("torch_xla") is None and begun():
+    if _computes():
         imported.read_each(stated, _machine, _platform, _compiles, _settings)
+
+
+def _computes() -> bool:
+    return imported.module("jax") is not None and imported.module("torch_xla") is None and begun()
 
 
 def begun() -> bool:

@@ -156,9 +156,11 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
 
 
 def at_warm(stated: ProbeOutput) -> None:
-    """Keep the counters of the warm-up's end."""
+    """Keep the counters of the warm-up's end; state the machine: a job that is killed later has it."""
     if _extension() is not None:
         imported.read_each(stated, _keep_warm)
+        if begun():
+            imported.read_each(stated, _machine)
 
 
 def at_span(stated: ProbeOutput, begins: bool) -> None:
