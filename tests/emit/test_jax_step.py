@@ -344,6 +344,20 @@ class TestLoops:
         program = jax_program.StepProgram(jax.make_jaxpr(lambda held: small(jax, tokens, held))(weights(jax)))
         assert jax_facts.adapter_ranks(program) == {2}
 
+    def test_a_product_of_narrow_data_and_a_weight_is_none(self, jax: Any) -> None:
+        def train(weights: Any, seen: Any) -> Any:
+            loss, grads = jax.value_and_grad(lambda held: (jax.numpy.tanh(seen @ held["up"]) @ held["out"]).sum())(
+                weights
+            )
+            return jax.tree.map(lambda old, new: old - new, weights, grads), loss
+
+        ones = jax.numpy.ones
+        program = jax_program.StepProgram(
+            jax.make_jaxpr(train)({"up": ones((4, 32)), "out": ones((32, 2))}, ones((64, 4)))
+        )
+        assert program.products[0].merged is not None
+        assert jax_facts.adapter_ranks(program) == set()
+
     def test_a_jitted_method_is_recorded_without_a_line(self, jax: Any, tmp_path: Path) -> None:
         before, rec = jax.jit, Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
         watch = JitWatch(jax, rec.start)

@@ -128,10 +128,12 @@ def steps(program: StepProgram) -> int:
 def adapter_ranks(program: StepProgram) -> set[int]:
     """Ranks of low-rank adapters: of products of two weights, or of two trained beside one that is not."""
     forward = [item for item in program.products if item.place.part == "forward" and item.weight is not None]
+    parameters = {*parameter_arguments(program)}  # data are values, too, and those of few features are narrow
     ranks = {
         item.inner
         for item in forward
-        if item.merged and 2 * item.inner <= min(prod(side) // item.inner for side in item.sides)
+        if {item.weight, item.merged} <= parameters
+        and 2 * item.inner <= min(prod(side) // item.inner for side in item.sides)
     }
     trained = {item.size for item in program.products if item.place.part == "backward" and item.weight is None}
     learn: set[tuple[int, int]] = set()

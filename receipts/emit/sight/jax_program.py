@@ -59,12 +59,13 @@ class Product:
     """A multiplication of matrices. ``weight`` is the argument that one side follows from, None for two activations.
 
     ``inner`` is what is summed over, ``outer`` the width of the result that the weight gives, ``experts`` how many
-    such matrices the weight holds, ``out`` the result without the extents that both sides share. Of ``merged`` both
-    sides follow from arguments.
+    such matrices the weight holds, ``out`` the result without the extents that both sides share. ``merged`` is
+    the argument that the other side follows from, too; None without one.
     """
 
-    def __init__(self, equation: Any, place: Place, weight: int | None, side: int, *, merged: bool) -> None:
-        self.place, self.weight, self.merged = place, None if weight is None else _argument(weight), merged
+    def __init__(self, equation: Any, place: Place, weight: int | None, side: int, merged: int | None) -> None:
+        self.place = place
+        self.weight, self.merged = (None if origin is None else _argument(origin) for origin in (weight, merged))
         self.sides = [_shape(variable) for variable in equation.invars[:2]]
         self.size = prod(_shape(equation.outvars[0]))
         kinds = (_dtype(variable) for variable in equation.invars[:2])
@@ -173,7 +174,8 @@ class StepProgram:
             weights = [at for at in (1, 0) if sides[at] is not None and not self._integer(equation.invars[at])]
             at = weights[0] if weights else 1
             weight = sides[at] if weights else None
-            self.products.append(Product(equation, place, weight, at, merged=len(weights) > 1))
+            merged = sides[0] if len(weights) > 1 else None
+            self.products.append(Product(equation, place, weight, at, merged))
         elif name in ("squeeze", "reshape") and sides[0] is not None and _shape(equation.invars[0])[:1] == (1,):
             self._copied(sides[0], equation.outvars[0], place.devices)
         elif any(word in f"{name} {equation.params.get('name', '')}" for word in _FUSED):
