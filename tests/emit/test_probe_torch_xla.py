@@ -213,3 +213,14 @@ def test_under_spmd_the_host_names_the_chip(stand_in: StandIn) -> None:
     torch_xla.at_end(stage.stated)
     assert stage.get("hardware.accelerator") == "v6e-4"
     assert not stage.facts.memory
+
+
+@pytest.mark.parametrize(("marks", "kept"), [(30, "the forward pass"), (60, "the forward pass\nbackward")])
+def test_a_step_that_ends_in_several_programs_keeps_each_of_size(
+    marks: int, kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, text in enumerate(("", "backward", "the forward pass")):
+        (tmp_path / f"module_{number}.{torch_xla.PROGRAM}").write_text(text)
+    monkeypatch.setattr(torch_xla, "_own", [str(tmp_path)])
+    monkeypatch.setattr(torch_xla, "table", lambda: torch_xla.MetricsSnapshot({"MarkStep": marks}, 0.0))
+    assert dict(torch_xla.texts(30))["hlo"] == kept

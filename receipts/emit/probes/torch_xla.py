@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NAME = "torch_xla"
 FLAGS, DEBUG, FOLDER = "XLA_FLAGS", "PT_XLA_DEBUG", "receipts-xla-"
+PROGRAM = "after_optimizations.txt"
+MAX_PROGRAMS, SMALLEST = 8, 10  # of one step: how many, and by how much the largest may exceed them
 HOST_READ = "aten::_local_scalar_dense"
 _FROM_DEVICE = ("TransferFromDeviceTime", "TransferFromServerTime")
 _COMPILES = ("UncachedCompile", "CompileTime", "EagerOpCompileTime")
@@ -112,20 +114,31 @@ def report() -> None:
         _reports.append(make())
 
 
-def texts() -> Iterator[tuple[str, str]]:
-    """What shows how this process's steps ran, with its kind: counters, causes of compiles, the largest program."""
+def texts(steps: int) -> Iterator[tuple[str, str]]:
+    """What shows how this process's steps ran, with its kind: counters, causes of compiles, the largest program.
+
+    Where programs end more often than ``steps``, a step has several, and all those of size are kept.
+    """
     report()
     yield "torch-xla-metrics", "\n".join(_reports)
     if not _own:
         return
     with os.scandir(_own[0]) as entries:
         sizes = {entry.name: entry.stat().st_size for entry in entries}
-    programs = [name for name in sizes if name.endswith("after_optimizations.txt")]
-    names = {"pt-xla-debug": "debug.txt", "hlo": max(programs, key=lambda name: sizes[name], default="")}
-    for kind, name in names.items():
-        if name in sizes:
-            with open(os.path.join(_own[0], name), encoding="utf-8", errors="replace") as stream:
-                yield kind, stream.read()
+    programs = sorted((name for name in sizes if name.endswith(PROGRAM)), key=lambda name: -sizes[name])
+    if 0 < 2 * steps <= table().counts.get("MarkStep", 0):
+        programs = [name for name in programs[:MAX_PROGRAMS] if SMALLEST * sizes[name] >= sizes[programs[0]]]
+    else:
+        programs = programs[:1]
+    if "debug.txt" in sizes:
+        yield "pt-xla-debug", _read("debug.txt")
+    if programs:
+        yield "hlo", "\n".join(map(_read, programs))
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_own[0], name), encoding="utf-8", errors="replace") as stream:
+        return stream.read()
 
 
 def posture() -> str:

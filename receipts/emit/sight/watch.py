@@ -434,6 +434,6 @@ class Watch:
         if self.rec is not None or self._begin():
             model.state(self, stated)
         if self.rec is not None and self.lazy:
-            for kind, text in torch_xla.texts():
+            for kind, text in torch_xla.texts(len(self.steps)):
                 witness.keep(self.rec, kind, text)
         self.close()
