@@ -72,7 +72,10 @@ MAX_MARKS: Final = 1000  # of the newest launches of a lane, among which those o
 
 @dataclass(frozen=True, slots=True)
 class LaunchMark:
-    """A launch in a picture: when it ran, its rate in tokens a second a chip, and its status as it was stored."""
+    """A launch in a picture: when it ran, its rate in tokens a second a chip, and how that was judged.
+
+    An invalid MFU is none of it, as it keeps no launch from the frontier.
+    """
 
     ran: datetime
     rate: float
@@ -113,7 +116,7 @@ def lane_course(
     near = reader.store.find(Filters((*map(condition, texts), until), limit=MAX_MARKS))
     alike = [one for one in near if all(getattr(one, name) == getattr(row, name) for name in SHAPE)]
     marks = [
-        LaunchMark(one.finished or one.started, one.tokens_per_second_per_chip, one.status)
+        LaunchMark(one.finished or one.started, one.tokens_per_second_per_chip, one.rate_status)
         for one in sorted(alike, key=lambda one: one.started)
         if one.tokens_per_second_per_chip
     ]
