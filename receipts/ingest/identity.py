@@ -227,9 +227,9 @@ def _counted(reading: Reading, steps: int) -> Reading:
         replace(item, steps=item.steps * steps // marks, programs=-(-item.programs * marks // steps))
         for item in reading.reports
     ]
-    made = replace(reading, steps_covered=steps, reports=reports, remarks=list(reading.remarks))
-    made.remark("note", f"{marks} ends of programs were marked in the {steps} steps of the receipt")
-    return made
+    counted = replace(reading, steps_covered=steps, reports=reports, remarks=list(reading.remarks))
+    counted.remark("note", f"{marks} ends of programs were marked in the {steps} steps of the receipt")
+    return counted
 
 
 def _shows_kernels(reading: Reading) -> bool:
