@@ -14,7 +14,7 @@ import json
 import math
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, pairwise
@@ -54,6 +54,7 @@ _ENDING: Final = ("run.outcome", "run.exit_code", "run.finished", "failure.")
 OUTER_CLOCK: Final = b'"receipts_outer_clock"'
 MIN_ENDS: Final = 12
 APART: Final = ("eval", "checkpoint", "compile", "data")
+MAX_SEEN: Final = 16 << 20  # bytes of a launcher's file: it keeps at most some thousands of ends
 SAME_STEPS: Final = 0.02  # one clock told both
 IN_FLIGHT: Final = 32  # steps that may be dispatched and not have ended: a job that reads a loss every so many
 
@@ -208,29 +209,40 @@ def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
     """
     run, measurement = parsed.receipt.run, parsed.receipt.measurement
     walls = (measurement.step_wall_seconds if measurement is not None else None) or ()
+    if measurement is None or run.recorded is None or run.recorded.by != "recorder":
+        return
+    ends = [(count, at) for count, at in _ends_seen(path, run.launch) if 0 < count <= len(walls)]
+    pairs = [(math.fsum(walls[a:b]), end - begin) for (a, begin), (b, end) in pairwise(ends) if b > a]
+    whole = math.fsum(seconds for _, seconds in pairs)
+    if len(ends) < MIN_ENDS or whole <= 0:
+        return
+    ratio, before, after = median(wall / seconds for wall, seconds in pairs if seconds > 0), 0.0, 0.0
+    if measurement.synchronisation == "device":
+        # The launcher saw when steps were dispatched. They end later, by as much as those take that were on their way
+        # at its first look, of which there were no more then, and at its last.
+        ratio, after = math.fsum(wall for wall, _ in pairs) / whole, math.fsum(walls[-IN_FLIGHT:]) / whole
+        before = math.fsum(sorted(walls[ends[0][0] :])[-min(IN_FLIGHT, ends[0][0]) :]) / whole
+    named = math.fsum(parsed.stated.get(f"measurement.goodput.{name}_seconds") or 0.0 for name in APART)
+    # Each step may be followed by one of those.
+    if not -SAME_STEPS - named / whole - before <= ratio - 1 <= SAME_STEPS + after:
+        why = f"{ratio:.4g} times what the launcher saw pass between the ends of the same steps"
+        help_ = "submit the receipt as the recorder wrote it"
+        raise InputError(parsed.source, [Problem("measurement.step_wall_seconds", why, help_)])
+
+
+def _ends_seen(path: Path, launch: str) -> list[tuple[int, float]]:
+    """Steps with the job's seconds at their ends, as the launcher of this launch saw them; empty for another file.
+
+    What is wrong with such a file its reader says.
+    """
     with path.open("rb") as stream:
-        if OUTER_CLOCK not in stream.read(64) or run.recorded is None or run.recorded.by != "recorder":
-            return
-    with suppress(ValueError, TypeError, IndexError):
-        tree = json.loads(path.read_bytes())
-        ends = [(count, inner) for count, inner, *_ in tree["edges"] if 0 < count <= len(walls)]
-        if tree["launch"] != run.launch or len(ends) < MIN_ENDS:
-            return
-        pairs = [(sum(walls[a:b]), (end - begin) / 1e9) for (a, begin), (b, end) in pairwise(ends) if b > a]
-        ratio = median(wall / seconds for wall, seconds in pairs if seconds > 0)
-        before = after = 0.0
-        if measurement is not None and measurement.synchronisation == "device":
-            # The launcher saw when steps were dispatched. They end later, by as much as those take that were on their
-            # way at its first look, of which there were no more then, and at its last.
-            whole = math.fsum(seconds for _, seconds in pairs)
-            ratio, after = math.fsum(wall for wall, _ in pairs) / whole, math.fsum(walls[-IN_FLIGHT:]) / whole
-            before = math.fsum(sorted(walls[ends[0][0] :])[-min(IN_FLIGHT, ends[0][0]) :]) / whole
-        named = math.fsum(parsed.stated.get(f"measurement.goodput.{name}_seconds") or 0.0 for name in APART)
-        apart = named / sum(seconds for _, seconds in pairs)  # each step may be followed by one
-        if not -SAME_STEPS - apart - before <= ratio - 1 <= SAME_STEPS + after:
-            why = f"{ratio:.4g} times what the launcher saw pass between the ends of the same steps"
-            help_ = "submit the receipt as the recorder wrote it"
-            raise InputError(parsed.source, [Problem("measurement.step_wall_seconds", why, help_)])
+        raw = stream.read(64)
+        raw += stream.read(MAX_SEEN) if OUTER_CLOCK in raw else b""
+    try:
+        tree = json.loads(raw) if OUTER_CLOCK in raw else {}
+        return [(int(count), inner / 1e9) for count, inner, *_ in tree["edges"]] if tree["launch"] == launch else []
+    except (ValueError, TypeError, LookupError):
+        return []
 
 
 def refuse_unheld(document: Document, store: Store) -> None:

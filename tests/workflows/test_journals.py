@@ -173,3 +173,11 @@ def test_show_tells_a_probe_the_recorder_and_the_job_apart(tmp_path: Path) -> No
         "flags.C": "the job",
         "run.started": "the recorder",
     }
+
+
+def test_a_launchers_file_that_is_broken_is_no_step_of_the_launch(journaled: Path, tmp_path: Path) -> None:
+    launch = json.loads(journaled.read_bytes())["run"]["launch"]
+    clock = {"receipts_outer_clock": 1, "clocks": ["CLOCK_BOOTTIME"], "launch": launch}
+    for broken in ({}, {"edges": [1]}, {"edges": [[1]]}, {"edges": [["one", 1]] * 20}, {"edges": [[1, 1, []]] * 20}):
+        (seen := tmp_path / "outer-clock.json").write_text(json.dumps(clock | broken))
+        assert amended(str(journaled), [str(seen)]).document.raw
