@@ -10,6 +10,7 @@ from __future__ import annotations
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.probes import dynamo
 from receipts.emit.sight import root
+from receipts.emit.sight.inputs import Hook
 from receipts.emit.sight.look import MATMULS
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 MIN_GAP, SPREAD = 12, 24
 MAX_TRACED = 3
 KEY = "receipts"  # of a hook among those of a module
-LEAST = 0.85  # of what a traced step computes; a router may leave some experts without a token
+MIN_WORK = 0.85  # of what a traced step computes; a router may leave some experts without a token
 MAX_SHARE = (0.2, 0.5)  # of the glances: steps that are odd, of one length and of many
 NAME = "steps, looked at unannounced, that compute what the traced ones do"
 
@@ -58,9 +59,6 @@ class Glances:
     def __repr__(self) -> str:
         return f"Glances({len(self.traced)} traced, {len(self.others)} others)"
 
-    def __deepcopy__(self, _: Any) -> Glances:
-        return self  # a copy of the model, made within a step, has the hook, and the watch is not copied
-
     def begin(self) -> None:
         """Look at this step, if it is traced or its time has come."""
         rec, enough = self._watch.rec, len(self.traced) >= MAX_TRACED
@@ -69,12 +67,12 @@ class Glances:
         self._is_traced = self._traced()
         if (enough if self._is_traced else rec.steps < self._due) or not self._watch.models.roots:
             return
-        self._open = Glance()
+        self._open, hook = Glance(), Hook(self._called)
         if not dynamo.graphs():  # a hook would be compiled into what is
             for module in root.innermost(self._watch.models.trained).modules():
                 if any(kind.__name__ in MATMULS for kind in type(module).__mro__):
                     # Registering one makes a handle, which costs more than the call of a small module.
-                    module._forward_hooks[KEY] = self._called
+                    module._forward_hooks[KEY] = hook
                     self._hooked.append(module)
 
     def _called(self, module: Any, given: Any, output: Any) -> None:
@@ -116,8 +114,8 @@ class Glances:
         """Where several glances found less than the traced steps computed: how many did not."""
         if not self.traced:
             return
-        gradients = 0.0 if self.experts else LEAST * min(item.gradients for item in self.traced)
-        work = {name: LEAST * min(item.work.get(name, 0.0) for item in self.traced) for name in self.traced[0].work}
+        gradients = 0.0 if self.experts else MIN_WORK * min(item.gradients for item in self.traced)
+        work = {name: MIN_WORK * min(item.work.get(name, 0.0) for item in self.traced) for name in self.traced[0].work}
         missing = sum(
             item.gradients < gradients or any(item.work.get(name, 0.0) < least for name, least in work.items())
             for item in self.others

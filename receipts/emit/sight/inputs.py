@@ -6,8 +6,9 @@ Where torch.compile has taken the call, a hook is either traced (which breaks th
 
 from __future__ import annotations
 
+import sys
 import weakref
-from functools import wraps
+from functools import partial, wraps
 
 from receipts.emit.sight import root
 
@@ -80,6 +81,29 @@ def failing_batch(trace: TracebackType | None, models: list[Any], kind: type) ->
     return (int(rows), int(length)) if rows and length else None
 
 
+class Hook:
+    """A hook on a module of the job's. It is pickled with the model as what takes anything and does nothing, so that a
+    checkpoint of the whole model can be written, and read where there is no recorder. A copy of the model has it.
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., None]) -> None:
+        self._call = call
+
+    def __repr__(self) -> str:
+        return f"Hook({self._call!r})"
+
+    def __call__(self, *given: Any) -> None:
+        self._call(*given)
+
+    def __deepcopy__(self, _: Any) -> Hook:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial, (sys.audit, "receipts.hook")
+
+
 class InputReader:
     """What one model was called with, summed over its calls. ``apart`` is called for a call that trains nothing."""
 
@@ -106,7 +130,7 @@ class InputReader:
                 # A hook would be traced; what stands in place of the call is not.
                 vars(module)["_compiled_call_impl"] = self._before(index, module, compiled)
             else:
-                handle = module.register_forward_pre_hook(self._hook(index), with_kwargs=True)
+                handle = module.register_forward_pre_hook(Hook(self._hook(index)), with_kwargs=True)
                 self._handles.append(handle)
 
     def _hook(self, index: int) -> Callable[..., None]:

@@ -12,6 +12,7 @@ from functools import wraps
 from receipts.emit import profiling
 from receipts.emit.probes import dynamo, imported
 from receipts.emit.sight import root
+from receipts.emit.sight.inputs import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ class Look:
             vars(module)["_compiled_call_impl"] = ours = self._before(module, compiled)
             self._calls.append((vars(module), compiled, ours))
         elif root.compiled(module) and module is not self._model:
-            self._handles.append(module.register_forward_pre_hook(self._called))
+            self._handles.append(module.register_forward_pre_hook(Hook(self._called)))
         if root.compiled(module) or compiled is not None:
             return
         if type(module).__name__ != "ScriptModule":
             # Before: what is computed again may stop within a module, as soon as it has what it needs.
-            self._handles.append(module.register_forward_pre_hook(self._called))
+            self._handles.append(module.register_forward_pre_hook(Hook(self._called)))
             if any(kind.__name__ in MATMULS for kind in type(module).__mro__):
-                self._handles.append(module.register_forward_hook(self._typed))
+                self._handles.append(module.register_forward_hook(Hook(self._typed)))
         for child in module._modules.values():
             if child is not None:
                 self._put(child)
