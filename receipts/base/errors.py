@@ -116,6 +116,11 @@ class Unreachable(StoreError):
     """The store's server does not answer: the network, or a server that starts or stops. It may answer later."""
 
 
+def may_answer_later(status: int) -> bool:
+    """Whether a server that answers with this HTTP status may answer the same request later: it fails, or is busy."""
+    return status >= 500 or status == 429
+
+
 class DiskError(ReceiptsError):
     """A file cannot be written where it may be: the disk is full, over its quota, or broken."""
 

@@ -25,7 +25,15 @@ from urllib.request import Request, urlopen
 
 from receipts import __version__
 from receipts.base import files
-from receipts.base.errors import ConflictError, InputError, Problem, ReceiptsError, Unreachable, UsageError
+from receipts.base.errors import (
+    ConflictError,
+    InputError,
+    Problem,
+    ReceiptsError,
+    Unreachable,
+    UsageError,
+    may_answer_later,
+)
 from receipts.base.units import counted
 from receipts.signing.key import SIGNATURE_BYTES, PrivateKey, PublicKey
 from receipts.store import seals
@@ -228,7 +236,7 @@ class WebPlace:
 
     def _refused(self, what: str, error: HTTPError) -> ReceiptsError:
         why = f"{self._name}: it cannot be {what}: {error.code} {error.reason}"
-        if error.code >= 500 or error.code == 429:
+        if may_answer_later(error.code):
             return Unreachable(f"{why}; try again later")
         return UsageError(f"{why}; check the URL and its rights")
 

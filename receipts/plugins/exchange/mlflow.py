@@ -31,7 +31,7 @@ import orjson
 import yaml
 
 from receipts.axes.lane import Lane
-from receipts.base.errors import Problem, Unreachable, UsageError
+from receipts.base.errors import Problem, Unreachable, UsageError, may_answer_later
 from receipts.base.files import read_bounded
 from receipts.ingest import tracker
 from receipts.ingest.assembly import assemble, pretty
@@ -197,7 +197,7 @@ def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
             document = json.loads(read_bounded(answer, _ANSWER))
     except urllib.error.HTTPError as error:
         what = f"{place}: it answers {error.code} {error.reason} to {parts.path}"
-        if error.code >= 500 or error.code == 429:
+        if may_answer_later(error.code):
             raise Unreachable(f"{what}; try again later") from None
         raise UsageError(f"{what}; check the address" + f" and {TOKEN}" * (error.code in (401, 403))) from None
     except (OSError, HTTPException) as error:

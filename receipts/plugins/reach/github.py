@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from receipts import __version__
-from receipts.base.errors import ReceiptsError, UsageError
+from receipts.base.errors import ReceiptsError, UsageError, may_answer_later
 from receipts.base.files import read_bounded
 from receipts.publish.text import cell
 
@@ -106,7 +106,7 @@ class Repository:
             with refused:
                 what = f"GitHub: {method} {path.partition('?')[0]}: {refused.code} {refused.reason}"
                 limited = refused.headers.get("X-RateLimit-Remaining") == "0" or "Retry-After" in refused.headers
-                if refused.code >= 500 or refused.code == 429 or limited:
+                if may_answer_later(refused.code) or limited:
                     raise NotTaken(f"{what}; try again later") from None
                 do = _DO.get(refused.code, f"check {API}").format(name=self.name)
                 raise Refused(f"{what}; {do}") from None

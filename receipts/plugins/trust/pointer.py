@@ -26,7 +26,7 @@ from urllib.request import Request, urlopen
 
 from receipts import __version__
 from receipts.base import files
-from receipts.base.errors import InputError, NotFound, Problem, Unreachable, UsageError
+from receipts.base.errors import InputError, NotFound, Problem, Unreachable, UsageError, may_answer_later
 from receipts.base.untrusted_text import parse_toml
 from receipts.plugins.trust import verify
 from receipts.receipt import Document
@@ -256,7 +256,7 @@ def _get(url: str, headers: dict[str, str], place: str, most: int = MAX_BUNDLE) 
             if refused.code == 401:
                 raise _Asked(refused.headers.get("WWW-Authenticate", "")) from None
             what = f"{place}: {refused.code} {refused.reason}"
-            if refused.code >= 500 or refused.code == 429:
+            if may_answer_later(refused.code):
                 raise Unreachable(f"{what}; try again later") from None
             login = refused.code == 403 and place.startswith("oci://")
             do = f"log in with: oras login {parts.netloc}" if login else "check the place in the pointer"
