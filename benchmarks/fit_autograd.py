@@ -64,7 +64,7 @@ def modules(owned: set[int]) -> dict[str, Callable[..., Any]]:
 
         @staticmethod
         def backward(ctx: Any, *grad: Any) -> Any:
-            raise NotImplementedError
+            raise NotImplementedError  # what the forward pass keeps is measured alone
 
     class Kernel(torch.autograd.Function):
         """A kernel with an output of a given shape: it keeps its inputs and what else it is told to."""
@@ -78,7 +78,7 @@ def modules(owned: set[int]) -> dict[str, Callable[..., Any]]:
 
         @staticmethod
         def backward(ctx: Any, *grad: Any) -> Any:
-            raise NotImplementedError
+            raise NotImplementedError  # what the forward pass keeps is measured alone
 
     alive = []
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.day import NOT_KNOWABLE, PAINS, PARTS, Answers, Day, Row, page
+from benchmarks.day import PARTS, Answers, Day
+from benchmarks.day_page import NOT_KNOWABLE, PAINS, Row, page
 
 pytestmark = pytest.mark.slow
 
