@@ -28,7 +28,7 @@ imported until one of them is used.
 where a change goes.
 """
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"
 
 
 def lazy(package: str, places: dict[str, str]) -> tuple[object, object]:
