@@ -62,22 +62,20 @@ def application(
             )
         )
 
+    async def bad_form(_request: Request, error: Any) -> Response:
+        return problem(400, str(error.detail))
+
     async def not_found(request: Request, _error: Exception) -> Response:
         path = request.url.path
         if missing is not None and "text/html" in request.headers.get("accept", "") and not path.startswith("/v1/"):
             return missing(request, f"there is nothing at {path}")
         return problem(404, f"there is nothing at {path}; see /openapi.json")
 
-    handlers: dict[Any, Any] = {400: _bad_form, 404: not_found, 405: _not_allowed}
+    async def not_allowed(request: Request, error: Any) -> Response:
+        return problem(405, f"{request.method} is not allowed at {request.url.path}", dict(error.headers or {}))
+
+    handlers: dict[Any, Any] = {400: bad_form, 404: not_found, 405: not_allowed}
     return Starlette(routes=[*routes, *pages], middleware=middleware, lifespan=lifespan, exception_handlers=handlers)
-
-
-async def _bad_form(_request: Request, error: Any) -> Response:
-    return problem(400, str(error.detail))
-
-
-async def _not_allowed(request: Request, error: Any) -> Response:
-    return problem(405, f"{request.method} is not allowed at {request.url.path}", dict(error.headers or {}))
 
 
 def _endpoint(server: Server, operations: dict[str, Operation]) -> Endpoint:
@@ -95,7 +93,9 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     caller = request.client.host if request.client else "unknown"
     try:
         server.admit(caller)
-        token = await to_thread.run_sync(server.authenticate, _secret(request), item.scope, caller)
+        # What only reads is also a link of a page, whose visitor signed in.
+        visitor = request.cookies.get(COOKIE) if request.method in ("GET", "HEAD") else None
+        token = await to_thread.run_sync(server.authenticate, bearer(request) or visitor, item.scope, caller)
         request.scope[WHO] = token.name if token is not None else ""
         values = values_of(item.query, request.query_params)
         pieces = _body(server, item, request)
@@ -106,13 +106,14 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
             async for piece in pieces:
                 whole.write(piece)
             call = Call(server, request, token, values, whole.getvalue())
-        queue = server.queue if item.costly else None
-        answered = (
-            item.answer(call)
-            if iscoroutinefunction(item.answer)
-            else to_thread.run_sync(_worked, item, call, limiter=queue)
-        )
-        reply: Reply = await answered
+        answer: Any = item.answer
+        reply: Reply
+        if iscoroutinefunction(answer):
+            reply = await answer(call)
+        elif item.costly:
+            reply = await to_thread.run_sync(call.costly, answer, limiter=server.queue)
+        else:
+            reply = await to_thread.run_sync(answer, call)
     except AccessDenied as error:
         request.scope[WHO] = error.who
         return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
@@ -129,12 +130,6 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     except ReceiptsError as error:
         return guard.of_error(error)
     return _response(request, reply)
-
-
-def _secret(request: Request) -> str | None:
-    """The secret that a request is asked with; what only reads is also a link of a page, whose visitor signed in."""
-    reads = request.method in ("GET", "HEAD")
-    return bearer(request) or (request.cookies.get(COOKIE) if reads else None)
 
 
 def bearer(request: Request) -> str | None:
@@ -164,10 +159,6 @@ async def _body(server: Server, item: Operation, request: Request) -> AsyncItera
     encoding = request.headers.get("content-encoding", "").lower()
     async for piece in unpacked(request.stream(), encoding, _most(server, item, request)):
         yield piece
-
-
-def _worked(item: Operation, call: Call) -> Any:
-    return call.costly(item.answer) if item.costly else item.answer(call)
 
 
 def _response(request: Request, reply: Reply) -> Response:

@@ -220,34 +220,30 @@ def operations() -> Iterator[Operation]:
     """The operations of every question; paths without a name in them come first, since such a name may be any."""
     asked = [item for item in every().values() if not item.local]
     for question in sorted(asked, key=lambda item: "{" in item.path):
-        yield from _operations(question)
-
-
-def _operations(question: Question[..., Any]) -> Iterator[Operation]:
-    answer = Asked(question.name)
-    in_path = re.findall(r"{(\w+)}", question.path)
-    params = [item for item in question.parameters if not item.how.local and item.wire not in in_path]
-    posted = [item for item in question.parameters if _in_body(item)]
-    scoped = [item for item in params if item.how.scope]
-    plain = tuple(_param(item) for item in params if not _in_body(item) and not item.how.scope)
-    words = tuple(_param(item) for item in params if _in_body(item) and item.how.kind.document not in UPLOADS)
-    toml = any(item.how.kind.document == "claims" for item in posted)
-    forms, costly, about = _forms(question), question.costly, question.summary
-    files = [file.media for file in question.files.values()]
-    media = tuple(dict.fromkeys([*files, *(["text/plain"] if files else [])]))
-    if all(item.how.kind.document not in UPLOADS for item in posted) or not any(item.required for item in posted):
-        query = (*words, *plain, *forms)
-        yield Operation("GET", question.path, "read", answer, query, costly=costly, about=about, files=media)
-    if (posted or scoped) and "{" not in question.post:
-        schema = {
-            "type": "object",
-            "properties": {item.wire: _schema(item) for item in posted},
-            "required": [item.wire for item in posted if item.required],
-            "additionalProperties": False,
-        }
-        body = Body("application/json", schema, "Words that name receipts, and documents", toml=toml)
-        query = (*plain, *map(_param, scoped), *forms)
-        yield Operation("POST", question.post, "read", answer, query, body, costly=costly, about=about, files=media)
+        answer = Asked(question.name)
+        in_path = re.findall(r"{(\w+)}", question.path)
+        params = [item for item in question.parameters if not item.how.local and item.wire not in in_path]
+        posted = [item for item in question.parameters if _in_body(item)]
+        scoped = [item for item in params if item.how.scope]
+        plain = tuple(_param(item) for item in params if not _in_body(item) and not item.how.scope)
+        words = tuple(_param(item) for item in params if _in_body(item) and item.how.kind.document not in UPLOADS)
+        toml = any(item.how.kind.document == "claims" for item in posted)
+        forms, costly, about = _forms(question), question.costly, question.summary
+        files = [file.media for file in question.files.values()]
+        media = tuple(dict.fromkeys([*files, *(["text/plain"] if files else [])]))
+        if all(item.how.kind.document not in UPLOADS for item in posted) or not any(item.required for item in posted):
+            query = (*words, *plain, *forms)
+            yield Operation("GET", question.path, "read", answer, query, costly=costly, about=about, files=media)
+        if (posted or scoped) and "{" not in question.post:
+            schema = {
+                "type": "object",
+                "properties": {item.wire: _schema(item) for item in posted},
+                "required": [item.wire for item in posted if item.required],
+                "additionalProperties": False,
+            }
+            body = Body("application/json", schema, "Words that name receipts, and documents", toml=toml)
+            query = (*plain, *map(_param, scoped), *forms)
+            yield Operation("POST", question.post, "read", answer, query, body, costly=costly, about=about, files=media)
 
 
 def _schema(item: Parameter) -> dict[str, Any]:

@@ -219,10 +219,13 @@ MAX_OPEN = 300  # open receipts that the inbox reads
 def inbox(call: Call) -> View:
     """Open questions by how many receipts an answer would settle, incidents, failed launches, claims that are stale."""
     questions = open_questions(call.server)
+    total = dict(call.server.counts()["status"]).get("open", 0)
+    which = f"the newest {MAX_OPEN} of {total:,} open receipts" if total > MAX_OPEN else counted(total, "open receipt")
+    about = f"Questions of {which}, the ones first that would settle most; a receipt may wait for several."
     points = [
         Entry(
             f"open-{at}",
-            (Mark("open", item.words), f" · {counted(len(item.waiting), 'receipt')}{_only(item.alone)}"),
+            (Mark("open", item.words), f" · {counted(len(item.waiting), 'receipt')}{item.only}"),
             (("runs", _linked(item.waiting)), ("settle the first", (Code(item.command, command=True),))),
         )
         for at, item in enumerate(questions)
@@ -236,7 +239,7 @@ def inbox(call: Call) -> View:
     table = table_of("Claims", "claim | status | says", claims, empty="no claim is stale or refuted")
     incidents = regressions(call.store.opened, datetime.now(UTC))
     sections = (
-        Section("open", "Open questions", (_read(call),) if points else ("Nothing is open.",), entries=tuple(points)),
+        Section("open", "Open questions", (about,) if points else ("Nothing is open.",), entries=tuple(points)),
         *incidents_section(incidents),
         replace(failed(lately), title="Failed in the last seven days"),
         Section("claims", "Stale and refuted claims", tables=(table,)),
@@ -249,16 +252,6 @@ def inbox(call: Call) -> View:
     return View(Page("Inbox", (headline,), sections=sections))
 
 
-def _read(call: Call) -> str:
-    total = dict(call.server.counts()["status"]).get("open", 0)
-    which = f"the newest {MAX_OPEN} of {total:,} open receipts" if total > MAX_OPEN else counted(total, "open receipt")
-    return f"Questions of {which}, the ones first that would settle most; a receipt may wait for several."
-
-
-def _only(alone: int) -> str:
-    return f", {alone} of them for nothing else" if alone else ""
-
-
 def _linked(ids: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
     cells: list[Any] = []
     for receipt, name in ids[:6]:
@@ -267,11 +260,11 @@ def _linked(ids: Sequence[tuple[str, str]]) -> tuple[Any, ...]:
 
 
 class _Question(NamedTuple):
-    """What open receipts wait for: those that wait, those that wait for nothing else, and a command for the first."""
+    """What open receipts wait for: those that wait, how many for nothing else, and a command for the first."""
 
     words: str
     waiting: list[tuple[str, str]]
-    alone: int
+    only: str
     command: str
 
 
@@ -304,7 +297,7 @@ def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
         _Question(
             f"{lack} ({', '.join(sorted(codes[lack]))})",
             [(item.entry.id, item.entry.name) for item in items],
-            alone[lack],
+            f", {alone[lack]} of them for nothing else" if alone[lack] else "",
             of_receipt(items[0].parsed, items[0].verdict),
         )
         for lack, items in ordered[:MAX_LACKS]

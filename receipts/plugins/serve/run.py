@@ -119,8 +119,8 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
     from limits import parse
 
     from receipts.plugins.serve.guard import LOCAL, Limits
-    from receipts.plugins.serve.notices import SERVE
     from receipts.plugins.serve.server import Server, Settings
+    from receipts.plugins.serve.workers import SERVE
     from receipts.store import open_store
     from receipts.store.tokens import Tokens
 
@@ -228,10 +228,6 @@ def mcp(session: Session, listen: str | None, whole: bool) -> int:
     return 0
 
 
-_EXPIRES = re.compile(r"([1-9][0-9]{0,4})([dhm])")
-_UNITS = {"d": "days", "h": "hours", "m": "minutes"}
-
-
 @group("token")
 def token_command() -> None:
     """Create, list and revoke tokens for the server. Only their SHA-256 is stored.
@@ -261,20 +257,17 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: str) -> A
     from receipts.store.tokens import Tokens, checked
 
     checked(name, scopes)
-    until = _until(expires)
+    until = None
+    if expires != "never":
+        match = re.fullmatch(r"([1-9][0-9]{0,4})([dhm])", expires)
+        if match is None:
+            raise UsageError(f"--expires {expires}: write days, hours or minutes, such as 90d or 12h, or never")
+        unit = {"d": "days", "h": "hours", "m": "minutes"}[match[2]]
+        until = datetime.now(UTC) + timedelta(**{unit: int(match[1])})
     token, secret = Tokens(session.opened(create=True).database).add(name, scopes, until)
     ends = f"until {until:%Y-%m-%d %H:%M} UTC" if until is not None else "for good"
     note = f"{name} may {', '.join(token.scopes)} {ends}; the token is not shown again"
     return Answer({**token._asdict(), "token": secret}, secret, notes=(note,))
-
-
-def _until(text: str) -> datetime | None:
-    if text == "never":
-        return None
-    match = _EXPIRES.fullmatch(text)
-    if match is None:
-        raise UsageError(f"--expires {text}: write days, hours or minutes, such as 90d or 12h, or never")
-    return datetime.now(UTC) + timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 @verb("list", of=token_command)

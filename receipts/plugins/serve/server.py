@@ -26,8 +26,7 @@ from receipts.api.store import Store
 from receipts.base.environment import Actor
 from receipts.base.plugins import services
 from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
-from receipts.plugins.serve.notices import Notices
-from receipts.plugins.serve.workers import Writer
+from receipts.plugins.serve.workers import Notices, Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
 from receipts.store.database import Database
@@ -171,9 +170,9 @@ class Metrics:
     def text(self, gauges: Mapping[str, int], build: Mapping[str, str], others: Sequence[str]) -> str:
         """Everything, with what is so now, by its name, what runs, and the lines of others."""
         with self._lock:
-            return "\n".join([*self._lines(), *_gauges(gauges, build), *others, "# EOF", ""])
+            return "\n".join([*self._lines(gauges, build), *others, "# EOF", ""])
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, gauges: Mapping[str, int], build: Mapping[str, str]) -> Iterator[str]:
         yield "# TYPE receipts_requests counter"
         for (method, route, status), count in sorted(self._requests.items()):
             yield f'receipts_requests_total{{method="{method}",route="{route}",status="{status}"}} {count}'
@@ -192,13 +191,10 @@ class Metrics:
         yield "# TYPE receipts_auth_failures counter"
         for status in (401, 403, 429):
             yield f'receipts_auth_failures_total{{status="{status}"}} {self._denied[status]}'
-
-
-def _gauges(gauges: Mapping[str, int], build: Mapping[str, str]) -> Iterator[str]:
-    for name, value in gauges.items():
-        yield from (f"# TYPE receipts_{name} gauge", f"receipts_{name} {value}")
-    labels = ",".join(f'{name}="{value}"' for name, value in build.items())
-    yield from ("# TYPE receipts_build info", f"receipts_build_info{{{labels}}} 1")
+        for name, value in gauges.items():
+            yield from (f"# TYPE receipts_{name} gauge", f"receipts_{name} {value}")
+        labels = ",".join(f'{name}="{value}"' for name, value in build.items())
+        yield from ("# TYPE receipts_build info", f"receipts_build_info{{{labels}}} 1")
 
 
 class AccessDenied(Exception):

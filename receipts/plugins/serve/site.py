@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
-from receipts.plugins.serve import answered, guard, inbox, listing, runs
+from receipts.plugins.serve import guard, inbox, runs, view
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
 from receipts.plugins.serve.guard import WHO, Busy, TooSlow
 from receipts.plugins.serve.operation import Call
@@ -44,20 +44,20 @@ LIVE: Final = ("/", "/runs", "/failures", "/inbox")
 
 VIEWS: Final[Mapping[str, Handler]] = {
     "/": inbox.frontier,
-    "/runs": listing.runs,
+    "/runs": runs.runs,
     "/runs/{id}": runs.one_run,
     "/failures": inbox.failures,
     "/inbox": inbox.inbox,
-    "/decisions": answered.decisions,
-    "/reports": answered.reports,
+    "/decisions": view.decisions,
+    "/reports": view.reports,
 }
 # These take longer than a page may: they are answered one after another, and once for all who ask the same.
 COSTLY: Final[Mapping[str, Handler]] = {
     "/compare": runs.comparison,
-    "/bridge": answered.Shown("bridge", "Bridge", ("a", "b"), needed=2),
-    "/histories": answered.lines,
-    "/claims": answered.claims,
-    "/claims/{claim_id}": answered.Shown("claim show", "Claim"),
+    "/bridge": view.Shown("bridge", "Bridge", ("a", "b"), needed=2),
+    "/histories": view.lines,
+    "/claims": view.claims,
+    "/claims/{claim_id}": view.Shown("claim show", "Claim"),
 }
 
 
@@ -73,7 +73,7 @@ def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
     if request.url.path == "/compare":
         return "compare", {name: ", ".join(given.getlist(name)) for name in ("a", "b")}
     if request.url.path == "/runs":
-        return "runs", {**listing.NOTHING, "query": given.get("q", "")}
+        return "runs", {**runs.NOTHING, "query": given.get("q", "")}
     return "site", NOTHING
 
 
@@ -103,12 +103,11 @@ class Site:
 
     def routes(self) -> list[Route]:
         """Every page."""
-        views = [*((path, handler, False) for path, handler in VIEWS.items())]
-        views += [(path, handler, True) for path, handler in COSTLY.items()]
         return [
             *(
                 Route(path, partial(self.page, path, handler, costly), methods=["GET"])
-                for path, handler, costly in views
+                for views, costly in ((VIEWS, False), (COSTLY, True))
+                for path, handler in views.items()
             ),
             Route("/runs/{id}", self.change, methods=["POST"]),
             Route("/live", self.live),
@@ -140,7 +139,12 @@ class Site:
     async def change(self, request: Request) -> Response:
         """A pin or a decision, from a form of this site alone."""
         form = await _form(request)
-        return await self._guarded(request, partial(self._changed, request, form), scope="decide")
+
+        def change(token: Any) -> Response:
+            self._prove(request, form)
+            return RedirectResponse(runs.changed(Call(self._server, request, token, {}), form), 303, SECURITY)
+
+        return await self._guarded(request, change, scope="decide")
 
     async def login(self, request: Request) -> Response:
         """Ask for a token, and keep it in a cookie that no script reads and no other site sends."""
@@ -209,11 +213,6 @@ class Site:
         for mark, value in zip(self._marks, self._of_visitor(request, token), strict=True):
             text = text.replace(mark, escape(value))
         return self._sent(request, text, status)
-
-    def _changed(self, request: Request, form: Any, token: Any) -> Response:
-        self._prove(request, form)
-        call = Call(self._server, request, token, {})
-        return RedirectResponse(runs.changed(call, form), 303, SECURITY)
 
     def _failed(
         self, request: Request, status: int, why: str, form: str = "site", values: Mapping[str, Any] = NOTHING

@@ -243,7 +243,7 @@ def test_columns_sort_and_pages_go_both_ways(client: TestClient, monkeypatch: py
     assert _links(client, "/runs?sort=rate")["rate"] == "/runs?sort=rate&turned=true"
     assert _names(client, "/runs?sort=rate&turned=true")[0] != fast[0]
     assert client.get("/runs?sort=luck").status_code == 400
-    monkeypatch.setattr("receipts.plugins.serve.listing.ROWS", 4)
+    monkeypatch.setattr("receipts.plugins.serve.runs.ROWS", 4)
     for start in ("/runs", "/runs?turned=true", "/runs?sort=lane"):
         second = _links(client, start)["Older"]
         assert _names(client, second) != _names(client, start)
@@ -322,7 +322,7 @@ def test_a_headline_counts_no_more_than_is_known(client: TestClient, monkeypatch
     assert "Runs 11 receipts" in headline("/runs")
     assert "Runs 2 receipts" in headline("/runs?outcome=oom")
     assert "no receipt meets these conditions" in headline("/runs?q=chips>=9999")
-    for page in ("listing", "inbox"):
+    for page in ("runs", "inbox"):
         monkeypatch.setattr(f"receipts.plugins.serve.{page}.ROWS", 1)
     assert "1 of 11 receipts" in headline("/runs")
     assert "1 of 2 receipts" in headline("/runs?outcome=oom")
