@@ -27,7 +27,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.plugins.serve.operations import OPERATIONS, document
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.tokens import INCLUDES, Tokens
+from receipts.store.credentials import INCLUDES, Tokens
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit
 

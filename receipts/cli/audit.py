@@ -245,7 +245,7 @@ def gc(session: Session, older: int | None, dry_run: bool) -> Answer:
     """
     from datetime import UTC, datetime, timedelta
 
-    from receipts.workflows.collect import collect
+    from receipts.store.evidence import collect
 
     since = datetime.now(UTC) - timedelta(days=older) if older is not None else None
     loose = collect(session.store, since=since, dry_run=dry_run)

@@ -160,8 +160,7 @@ def backup(session: Session, file: Path, force: bool) -> Answer:
     """
     from receipts.store.address import address
     from receipts.store.backup import backup
-    from receipts.store.evidence import files_beside, kept_files
-    from receipts.workflows.collect import copy_all
+    from receipts.store.evidence import copy_all, files_beside, kept_files
 
     session.progress.tick()
     target = file.expanduser().absolute()
@@ -187,9 +186,8 @@ def restore(session: Session, file: Path) -> Answer:
     from receipts.store import open_store
     from receipts.store.address import address
     from receipts.store.backup import restore
-    from receipts.store.evidence import files_beside, kept_files
+    from receipts.store.evidence import copy_all, files_beside, kept_files
     from receipts.workflows.audit import refuse_changed
-    from receipts.workflows.collect import copy_all
 
     source = file.expanduser().absolute()
 

@@ -147,7 +147,7 @@ def purge(session: Session, receipt: str, reason: str, yes: bool) -> Answer:
       receipts purge 3f9c --reason "the command line held a token" --yes
     """
     from receipts.receipt.parse import listed_digests
-    from receipts.workflows.collect import forget
+    from receipts.store.evidence import forget
 
     store = session.store
     stored = store.resolve(receipt)

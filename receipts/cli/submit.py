@@ -283,10 +283,10 @@ def submit(
             for one in whole:
                 refuse_unheld(one.document, store)
         if store is not None and any(item.files for item in whole):
-            from receipts.workflows.collect import keep
+            from receipts.workflows.evidence import keep_evidence
 
             for one in whole:
-                keep(store, one)
+                keep_evidence(store, one)
         if server is not None:
             for file in dict.fromkeys(file for one in whole for file in one.files):
                 server.keep(file)

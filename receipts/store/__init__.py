@@ -11,27 +11,25 @@ from typing import TYPE_CHECKING
 from receipts import lazy
 
 if TYPE_CHECKING:
-    from receipts.store.decisions import Decision, Pin, Quote
+    from receipts.store.decisions import Decision, Pin, Quote, Supersession
     from receipts.store.entry import Entry
-    from receipts.store.query.conditions import Condition, condition
+    from receipts.store.query import Condition, condition
     from receipts.store.query.lists import Filters, ListPlan
     from receipts.store.store import Store, open_store
     from receipts.store.submission import Prepared, Submitted, prepare
     from receipts.store.verdicts import NewClaim, StoredClaim, StoredClaimVerdict, StoredVerdict
-    from receipts.store.withdrawals import Supersession
 else:
     # SQLAlchemy takes half the time of a command that needs no store.
     __getattr__, __dir__ = lazy(
         __name__,
         {
-            "receipts.store.decisions": "Decision Pin Quote",
+            "receipts.store.decisions": "Decision Pin Quote Supersession",
             "receipts.store.entry": "Entry",
-            "receipts.store.query.conditions": "Condition condition",
+            "receipts.store.query": "Condition condition",
             "receipts.store.query.lists": "Filters ListPlan",
             "receipts.store.store": "Store open_store",
             "receipts.store.submission": "Prepared Submitted prepare",
             "receipts.store.verdicts": "NewClaim StoredClaim StoredClaimVerdict StoredVerdict",
-            "receipts.store.withdrawals": "Supersession",
         },
     )
 

@@ -1,4 +1,4 @@
-"""What people decide and publish: pins, decisions, quotes of receipts in documents, and incidents.
+"""What people decide and publish: pins, decisions, quotes, incidents; receipts that are retracted or purged.
 
 Each is a row that is added. A pin is a name of a receipt, with all that it was set to. `Published` has all but pins,
 and the claims, as methods of a store; `events_between` lists what happened within an interval.
@@ -7,24 +7,36 @@ and the claims, as methods of a store; `events_between` lists what happened with
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select
 
-from receipts.base.errors import UsageError
-from receipts.store import verdicts
+from receipts.base.errors import ConflictError, UsageError
+from receipts.store import index, verdicts
 from receipts.store.database import By, Repository, reads, writes
-from receipts.store.entries import entry_with_id
+from receipts.store.entries import entry_with_id, standing
 from receipts.store.sql import engine_of
-from receipts.store.tables import claim_supersessions, claim_verdicts, claims, decisions, pins, supersessions
-from receipts.store.tables import decisions as decision_rows
-from receipts.store.tables import incidents as incident_rows
-from receipts.store.tables import quotes as quote_rows
+from receipts.store.tables import (
+    claim_subjects,
+    claim_supersessions,
+    claim_verdicts,
+    claims,
+    decisions,
+    documents,
+    extracts,
+    incidents,
+    pins,
+    purges,
+    quotes,
+    receipts,
+    subjects,
+    supersessions,
+)
+from receipts.store.tables import verdicts as verdict_rows
 from receipts.store.verdicts import Replaced
-from receipts.store.withdrawals import fallen
 
 _PIN: Final = re.compile(r"^[A-Za-z][A-Za-z0-9._-]{0,99}$")
 
@@ -105,15 +117,15 @@ def add_decision(connection: Connection, by: By, receipt_id: str, decision: str,
         raise UsageError('say why: receipts decide ID ship|hold|drop --reason "…"')
     entry_with_id(connection, receipt_id)
     row = Decision(receipt_id, decision, reason, by.at, by.actor)
-    connection.execute(insert(decision_rows).values(**row._asdict()))
+    connection.execute(insert(decisions).values(**row._asdict()))
     return row
 
 
 def decisions_on(connection: Connection, receipt_ids: Sequence[str] | None = None) -> list[Decision]:
     """Decisions on these receipts, or on all, oldest first; the last one of a receipt counts."""
-    query = select(*(decision_rows.c[name] for name in Decision._fields)).order_by(decision_rows.c.seq)
+    query = select(*(decisions.c[name] for name in Decision._fields)).order_by(decisions.c.seq)
     if receipt_ids is not None:
-        query = query.where(decision_rows.c.receipt.in_(receipt_ids))
+        query = query.where(decisions.c.receipt.in_(receipt_ids))
     return [Decision._make(row) for row in connection.execute(query)]
 
 
@@ -121,7 +133,7 @@ def add_quote(connection: Connection, by: By, document: str, receipts: Sequence[
     """Write down which receipts a document quotes, each as id and what it says; replaces its earlier reading."""
     rows = [Quote(document, receipt, sentence, by.at)._asdict() for receipt, sentence in receipts]
     nothing = [{"document": document, "receipt": None, "says": None, "at": by.at}]
-    connection.execute(insert(quote_rows), rows or nothing)
+    connection.execute(insert(quotes), rows or nothing)
 
 
 def quotes_of(connection: Connection, *receipt_ids: str, until: datetime | None = None) -> list[Quote]:
@@ -130,15 +142,15 @@ def quotes_of(connection: Connection, *receipt_ids: str, until: datetime | None 
     In the order of documents.
     """
     # By number and not by time: a clock may go back.
-    newest = select(func.max(quote_rows.c.seq)).group_by(quote_rows.c.document)
+    newest = select(func.max(quotes.c.seq)).group_by(quotes.c.document)
     if until is not None:
-        newest = newest.where(quote_rows.c.at < until)
-    last = select(quote_rows.c.document, quote_rows.c.at).where(quote_rows.c.seq.in_(newest)).subquery()
+        newest = newest.where(quotes.c.at < until)
+    last = select(quotes.c.document, quotes.c.at).where(quotes.c.seq.in_(newest)).subquery()
     query = (
-        select(*(quote_rows.c[name] for name in Quote._fields))
-        .join(last, (last.c.document == quote_rows.c.document) & (last.c.at == quote_rows.c.at))
-        .where(engine_of(connection).among(quote_rows.c.receipt, list(dict.fromkeys(receipt_ids))))
-        .order_by(quote_rows.c.document, quote_rows.c.receipt)
+        select(*(quotes.c[name] for name in Quote._fields))
+        .join(last, (last.c.document == quotes.c.document) & (last.c.at == quotes.c.at))
+        .where(engine_of(connection).among(quotes.c.receipt, list(dict.fromkeys(receipt_ids))))
+        .order_by(quotes.c.document, quotes.c.receipt)
     )
     return [Quote._make(row) for row in connection.execute(query)]
 
@@ -181,23 +193,21 @@ def add_incident_events(connection: Connection, by: By, events: Sequence[Inciden
     An incident that was opened already is not opened again: two runs of watch may see it at once.
     """
     wanted = [item.incident for item in events if item.event == "opened"]
-    known = set(
-        connection.execute(select(incident_rows.c.incident).where(incident_rows.c.incident.in_(wanted))).scalars()
-    )
+    known = set(connection.execute(select(incidents.c.incident).where(incidents.c.incident.in_(wanted))).scalars())
     rows = [
         {**item._asdict(), "body": orjson.dumps(item.body).decode(), **by._asdict()}
         for item in events
         if item.event == "closed" or item.incident not in known
     ]
     if rows:
-        connection.execute(insert(incident_rows), rows)
+        connection.execute(insert(incidents), rows)
 
 
 def stored_incidents(connection: Connection, lines: Sequence[int] | None = None) -> list[Incident]:
     """Incidents of some lines, or all, each as its last event left it, in the order in which they were opened."""
-    query = select(incident_rows).order_by(incident_rows.c.seq)
+    query = select(incidents).order_by(incidents.c.seq)
     if lines is not None:
-        query = query.where(engine_of(connection).among(incident_rows.c.line, list(lines)))
+        query = query.where(engine_of(connection).among(incidents.c.line, list(lines)))
     known: dict[str, Incident] = {}
     for row in connection.execute(query):
         if row.event == "opened":
@@ -285,3 +295,108 @@ class Published(Repository):
     record_incidents = writes(add_incident_events)
     incidents = reads(stored_incidents)
     events_between = reads(events_in)
+
+
+BY_PURGED: Final = "superseded by a receipt that was purged"
+
+
+class Supersession(NamedTuple):
+    """What was said of a receipt that stands no longer; `successor` is None where it was retracted, and itself where
+    that was withdrawn. Ids, and time in UTC.
+    """
+
+    receipt: str
+    successor: str | None
+    reason: str
+    at: datetime
+    actor: str | None = None
+
+    @property
+    def how(self) -> str:
+        """How the receipt fell, and when."""
+        how = f"superseded by {self.successor[:12]}" if self.successor else "retracted"
+        return f"{how} on {self.at:%Y-%m-%d}"
+
+    def __str__(self) -> str:
+        return f"{self.how}: {self.reason}"
+
+
+def retract(connection: Connection, by: By, receipt_id: str, reason: str) -> None:
+    """Withdraw a receipt without a successor. Raises NotFound, ConflictError where it no longer stands."""
+    entry_with_id(connection, receipt_id)
+    _need(reason, "retract")
+    fell = fallen(connection, [receipt_id]).get(receipt_id)
+    if fell is not None:
+        raise ConflictError(f"{receipt_id[:12]} was {fell.how} already: {fell.reason}")
+    connection.execute(insert(supersessions).values(receipt=receipt_id, successor=None, reason=reason, **by._asdict()))
+
+
+def reinstate(connection: Connection, by: By, receipt_id: str, reason: str) -> None:
+    """Withdraw the retraction of a receipt, by a row that names the receipt as its own successor.
+
+    Raises NotFound, and ConflictError where it stands, was superseded, or its launch has another receipt since.
+    """
+    entry = entry_with_id(connection, receipt_id)
+    _need(reason, "retract --withdraw")
+    fell = fallen(connection, [receipt_id]).get(receipt_id)
+    if fell is None:
+        raise ConflictError(f"{receipt_id[:12]} stands: there is no retraction to withdraw")
+    if fell.successor is not None:
+        raise ConflictError(f"{receipt_id[:12]} was {fell}; only a retraction can be withdrawn")
+    query = select(receipts.c.id).where(receipts.c.launch == entry.launch, receipts.c.id != receipt_id, standing())
+    if (rival := connection.execute(query).scalars().first()) is not None:
+        raise ConflictError(f"launch {entry.launch} has another receipt that stands, {rival[:12]}; retract that first")
+    row = {"receipt": receipt_id, "successor": receipt_id, "reason": reason, **by._asdict()}
+    connection.execute(insert(supersessions).values(**row))
+
+
+def purge(connection: Connection, receipt_id: str, reason: str, by: By) -> None:
+    """Erase a receipt, its bytes, and every verdict that speaks of it; a tombstone with id and reason stays.
+
+    A verdict quotes the document, and so does the reason for which the receipt superseded another.
+    """
+    from receipts.store.seals import keep_leaves  # a purge alone needs it, and every command opens a store
+
+    _need(reason, "purge")
+    engine_of(connection).lock(connection, alone=True)  # no verdict on it may come in meanwhile, nor a seal
+    number = select(receipts.c.seq).where(receipts.c.id == receipt_id).scalar_subquery()
+    spoken = select(subjects.c.verdict).where(subjects.c.receipt == number)
+    claimed = select(claim_subjects.c.verdict).where(claim_subjects.c.receipt == receipt_id)
+    superseding = select(supersessions.c.seq).where(supersessions.c.successor == receipt_id)
+    doomed = {"receipts": select(number), "verdicts": spoken, "claim_verdicts": claimed, "supersessions": superseding}
+    going = {what: list(connection.execute(query.distinct()).scalars()) for what, query in doomed.items()}
+    keep_leaves(connection, receipt_id, {**going, "columns": going["receipts"]})
+    connection.execute(insert(purges).values(receipt=receipt_id, reason=reason, **by._asdict()))
+    connection.execute(delete(verdict_rows).where(verdict_rows.c.seq.in_(spoken)))
+    connection.execute(delete(claim_verdicts).where(claim_verdicts.c.seq.in_(claimed)))
+    index.purge(connection, going["receipts"])
+    connection.execute(delete(documents).where(documents.c.receipt == number))
+    connection.execute(delete(extracts).where(extracts.c.receipt == number))
+    connection.execute(delete(receipts).where(receipts.c.id == receipt_id))
+    others = supersessions.c.receipt != receipt_id
+    query = select(supersessions.c.receipt).where(supersessions.c.successor == receipt_id, others)
+    replaced = list(connection.execute(query).scalars())
+    connection.execute(delete(supersessions).where(supersessions.c.successor == receipt_id))
+    if replaced:
+        rows = [{"receipt": item, "successor": receipt_id, "reason": BY_PURGED, **by._asdict()} for item in replaced]
+        connection.execute(insert(supersessions), rows)
+
+
+def _need(reason: str, verb: str) -> None:
+    if not reason.strip():
+        raise UsageError(f'say why: receipts {verb} ID --reason "…"')
+
+
+def fallen(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Supersession]:
+    """The last word on each of some receipts, or of all, that no longer stands."""
+    query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
+    if ids is not None:
+        query = query.where(engine_of(connection).among(supersessions.c.receipt, list(ids)))
+    last = {row.receipt: Supersession._make(row) for row in connection.execute(query)}
+    return {name: item for name, item in last.items() if item.successor != name}
+
+
+def all_supersessions(connection: Connection) -> list[Supersession]:
+    """Every supersession and retraction, in the order in which they were said."""
+    query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
+    return [Supersession._make(row) for row in connection.execute(query)]

@@ -23,7 +23,7 @@ from receipts.receipt.leaf import Role
 from receipts.receipt.leaves import find_leaf
 from receipts.store.database import By
 from receipts.store.entry import Entry
-from receipts.store.query.conditions import NOT_STATED, Condition, meets, number
+from receipts.store.query import NOT_STATED, Condition, meets, number
 from receipts.store.sql import engine_of
 from receipts.store.tables import documents, extracts, receipts
 

@@ -22,7 +22,7 @@ from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.receipt.accelerators import find_accelerator
 from receipts.store.entry import COLUMNS, METRICS, NO_TAINT, PATHS, Entry
-from receipts.store.query.conditions import Condition
+from receipts.store.query import Condition
 from receipts.store.sql import engine_of
 from receipts.store.sql.statement import SqlStatement
 from receipts.store.tables import receipts, supersessions

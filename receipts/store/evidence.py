@@ -16,6 +16,7 @@ import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -24,9 +25,12 @@ from receipts.base.errors import NoRoom, NotFound, StoreError, UsageError
 from receipts.base.files import OF_THE_DISK, staged, to_disk
 from receipts.base.units import amount, read_printed
 from receipts.emit.files import file_mode, make_folder
+from receipts.receipt.parse import listed_digests
 
 if TYPE_CHECKING:
+    from receipts.store import Store
     from receipts.store.address import Address
+
 
 VARIABLE: Final = "RECEIPTS_EVIDENCE"
 LIMIT: Final = "RECEIPTS_EVIDENCE_LIMIT"
@@ -261,3 +265,46 @@ def _copy(source: gzip.GzipFile, target: IO[bytes], digest: str) -> None:
             raise StoreError(f"the kept file {digest[:12]} unpacks to more than {MAX_KEPT_BYTES:,} bytes")
     if whole.hexdigest() != digest:
         raise StoreError(f"the kept file {digest[:12]} has other bytes ({size:,} of them); restore a backup")
+
+
+def named_files(store: Store, since: datetime | None = None) -> dict[str, list[str]]:
+    """The digests of all files that receipts of the store list, each with their ids; of launches ``since`` a time."""
+    receipts: dict[str, list[str]] = {}
+    for item in map(store.parsed, store.ids()):
+        if since is None or item.receipt.run.started >= since:
+            for digest in listed_digests(item):
+                receipts.setdefault(digest, []).append(item.id)
+    return receipts
+
+
+def collect(store: Store, *, since: datetime | None = None, dry_run: bool = False) -> list[KeptFile]:
+    """Forget the kept files that no receipt lists, or none of a launch ``since`` a time; what they were."""
+    kept = kept_files(store.database.address)
+    if kept is None:
+        return []
+    named = named_files(store, since)
+    loose = [item for item in kept.all() if item.digest not in named]
+    for item in loose if not dry_run else ():
+        kept.remove(item.digest)
+    return loose
+
+
+def copy_all(source: KeptFiles | None, target: KeptFiles | None) -> int:
+    """Copy kept files, each checked against its digest; how many. For a backup and a restore."""
+    if source is None or target is None:
+        return 0
+    files = source.all()
+    for item in files:
+        with source.file(item.digest) as plain:
+            target.put(plain)
+    return len(files)
+
+
+def forget(store: Store, digests: Iterable[str]) -> None:
+    """Forget kept files of a purged receipt, but for those that another receipt lists."""
+    kept = kept_files(store.database.address)
+    wanted = kept.held(digests) if kept is not None else frozenset[str]()
+    if kept is not None and wanted:
+        named = named_files(store)
+        for digest in wanted - named.keys():
+            kept.remove(digest)

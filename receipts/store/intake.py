@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Table, func, insert, select
 from receipts.base.errors import Problem
 from receipts.metrics import Launch
 from receipts.store import index
+from receipts.store.decisions import BY_PURGED
 from receipts.store.documents import CODEC, pack
 from receipts.store.entries import standing
 from receipts.store.index import IndexedReceipt
@@ -35,7 +36,6 @@ from receipts.store.tables import (
     subjects,
     verdicts,
 )
-from receipts.store.withdrawals import BY_PURGED
 
 Row = Mapping[str, Any]
 T = TypeVar("T")

@@ -19,9 +19,8 @@ from receipts.judging.facts import Facts
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
-from receipts.store import decisions as pin_rows
+from receipts.store import decisions, schema, verdicts
 from receipts.store import documents as document_rows
-from receipts.store import schema, verdicts, withdrawals
 from receipts.store.address import address
 from receipts.store.database import Database, Repository, connect, driver_errors, reads, write, writes
 from receipts.store.decisions import Published
@@ -40,9 +39,9 @@ from receipts.store.submission import Prepared, Submitted, prepare, take
 from receipts.store.tables import documents, receipts
 
 if TYPE_CHECKING:
-    from receipts.store.inspection import Inspection
+    from receipts.store.credentials import Signing
     from receipts.store.seals import Seal
-    from receipts.store.signing import Signing
+    from receipts.store.snapshot import Inspection
 
 
 class Queries(Repository):
@@ -108,7 +107,7 @@ class Store(Repository):
     @cached_property
     def signing(self) -> Signing:
         """Keys that count, and signatures: few submits have any."""
-        from receipts.store.signing import Signing
+        from receipts.store.credentials import Signing
 
         return Signing(self.database)
 
@@ -209,13 +208,13 @@ class Store(Repository):
     extracts = reads(document_rows.extracts_of)
     record = writes(verdicts.record)
     verdicts = reads(verdicts.of)
-    retract = writes(withdrawals.retract)
-    reinstate = writes(withdrawals.reinstate)
-    fallen = reads(withdrawals.fallen)
-    supersessions = reads(withdrawals.all_supersessions)
-    pin = writes(pin_rows.pin)
-    pins = reads(pin_rows.current_pins)
-    pin_history = reads(pin_rows.pin_history)
+    retract = writes(decisions.retract)
+    reinstate = writes(decisions.reinstate)
+    fallen = reads(decisions.fallen)
+    supersessions = reads(decisions.all_supersessions)
+    pin = writes(decisions.pin)
+    pins = reads(decisions.current_pins)
+    pin_history = reads(decisions.pin_history)
 
     def purge(self, receipt_id: str, reason: str) -> None:
         """Erase a receipt for good, with every verdict that speaks of it; id, reason and time stay. Raises NotFound.
@@ -226,9 +225,7 @@ class Store(Repository):
         self._parsed.pop(receipt_id, None)
         with driver_errors(self.database.address):
             engine_of(self.database.engine).overwrite_deleted(self.database.engine)
-            write(
-                self.database.engine, lambda item: withdrawals.purge(item, receipt_id, reason, self.database.by(item))
-            )
+            write(self.database.engine, lambda item: decisions.purge(item, receipt_id, reason, self.database.by(item)))
             schema.erase(self.database.engine)
 
     @property
@@ -240,7 +237,7 @@ class Store(Repository):
     @contextmanager
     def inspect(self) -> Iterator[Inspection]:
         """Everything that it holds, in one state of it, for an audit."""
-        from receipts.store.inspection import Inspection
+        from receipts.store.snapshot import Inspection
 
         with self.database.snapshot() as connection:
             yield Inspection(connection)

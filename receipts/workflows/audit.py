@@ -23,13 +23,13 @@ from receipts.receipt import Document, parse_again
 from receipts.store.entries import VerdictColumns, promoted
 from receipts.store.entry import ENTRY, taint_kinds
 from receipts.store.index import IndexedReceipt
-from receipts.store.inspection import Unreadable
+from receipts.store.snapshot import Unreadable
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.store import Store
-    from receipts.store.inspection import Inspection, ReceiptRecord, VerdictRecord
     from receipts.store.seals import SealRows
+    from receipts.store.snapshot import Inspection, ReceiptRecord, VerdictRecord
 
 
 RESTORE: Final = "restore a backup: receipts restore FILE"

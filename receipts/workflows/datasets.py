@@ -7,7 +7,7 @@ same fields. ``python -m receipts.workflows.datasets`` prints the tables of docs
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple
 
@@ -160,6 +160,58 @@ def _field(column: Any) -> DatasetField:
     # AT is a word of SQL's own in DuckDB and BigQuery.
     name = "written_at" if column.name == "at" else str(column.name)
     return DatasetField(name, kind, column.comment, required=not column.nullable)
+
+
+@lru_cache(maxsize=1)
+def _arrow_types() -> dict[Kind, Any]:
+    import pyarrow as pa
+
+    def required(name: str, kind: Any) -> Any:
+        return pa.field(name, kind, nullable=False)
+
+    subject = pa.struct([required("side", pa.string()), required("receipt", pa.string())])
+    return {
+        "string": pa.string(),
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "bool": pa.bool_(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "strings": pa.list_(required("element", pa.string())),
+        "subjects": pa.list_(required("element", subject)),
+        "axes": pa.map_(pa.string(), required("value", pa.string())),
+    }
+
+
+def arrow_schema(dataset: Dataset) -> Any:
+    """The Arrow schema of a dataset, without the folders' `lane` and `week`.
+
+    A field's metadata has its description, and where there are such `path` (JSON path in the document) and `unit`.
+    """
+    import pyarrow as pa
+
+    fields = []
+    for field in dataset.fields:
+        path = f"$.{field.path}" if field.path else None
+        about = {"description": field.description, "path": path, "unit": field.unit}
+        metadata = {name: text for name, text in about.items() if text is not None}
+        fields.append(pa.field(field.name, _arrow_types()[field.kind], nullable=not field.required, metadata=metadata))
+    about = {"format": f"{FORMAT}/{VERSION}", "dataset": dataset.name, "description": dataset.description}
+    return pa.schema(fields, metadata=about)
+
+
+def arrow_table(dataset: Dataset, rows: Sequence[Row]) -> Any:
+    """Rows as a table of the dataset's schema."""
+    import pyarrow as pa
+
+    wanted = arrow_schema(dataset)
+    columns = [
+        pa.array(
+            [list(row[field.name].items()) if field.kind == "axes" else row[field.name] for row in rows],
+            type=wanted.field(field.name).type,
+        )
+        for field in dataset.fields
+    ]
+    return pa.Table.from_arrays(columns, schema=wanted)
 
 
 def as_markdown() -> str:

@@ -177,6 +177,16 @@ def amended(
     return Amended(Document(pretty(assembled.tree), word), assembled if evidence else None, read, extracts)
 
 
+def keep_evidence(store: Store, amended: Amended) -> None:
+    """Keep the files that were read for a receipt. Raises InputError for one that changed meanwhile."""
+    kept = kept_files(store.database.address)
+    names = listed_digests(parse(amended.document))
+    for file in amended.files if kept is not None else ():
+        if kept is not None and kept.put(file) not in names:
+            problem = Problem(str(file), "it changed while it was read", "submit again when its writer is done")
+            raise InputError(amended.document.source, [problem])
+
+
 def extracts_in(files: Iterable[FileEvidence], assembled: Ingested) -> tuple[Extract, ...]:
     """What plugins made of the files of a launch."""
     return tuple(

@@ -1,24 +1,43 @@
-"""What recorders leave behind: the journal of a run that was ended, and the parts of many ranks, made receipts."""
+"""What recorders leave behind: the journal of a run that was ended, and the parts of many ranks, made receipts.
+
+Parts of ranks that share no process are collected beside a store. They wait in ``STORE.parts`` beside an SQLite store,
+or in ``parts`` of the folder that ``RECEIPTS_EVIDENCE`` names, a folder for each launch. With the last rank's part they
+are merged, and the receipt is stored as one that was sent. A launch whose ranks never all come is forgotten after 30
+days.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from receipts.base.errors import InputError, Problem, UsageError
+from receipts.base.errors import ConflictError, InputError, NotFound, Problem, UsageError
+from receipts.base.files import staged
 from receipts.emit import document
 from receipts.emit.ending import MAX_MESSAGE, reports_hang
+from receipts.emit.files import make_folder
 from receipts.emit.merge import UnmergeableParts, load_part, merge
+from receipts.emit.rank_join import ranks
 from receipts.emit.recovery import NotAJournal, blame, recover, running, stuck
 from receipts.emit.secrets import redact
 from receipts.ingest.ending import failure_in
 from receipts.receipt import Document, parse
+from receipts.store.evidence import VARIABLE
 
 if TYPE_CHECKING:
     from receipts.emit.merge import Merged, RankPart
     from receipts.emit.run_record import RunRecord
+    from receipts.store.address import Address
+
 
 MAX_LOG: Final = 64 << 20  # bytes at its end that are read
 
@@ -50,7 +69,12 @@ def blamed(record: RunRecord, logs: Iterable[str] = ()) -> None:
     if message and record.outcome in ("oom", "crash"):
         texts.append(message.encode())
     for name in logs:
-        texts.append(_tail(name))
+        try:
+            with Path(name).open("rb") as stream:
+                stream.seek(max(0, stream.seek(0, 2) - MAX_LOG))
+                texts.append(stream.read(MAX_LOG))
+        except OSError as error:
+            raise InputError(name, [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
     for text in texts:
         recognized = failure_in(text)
         if recognized is not None and recognized.is_oom:
@@ -61,27 +85,12 @@ def blamed(record: RunRecord, logs: Iterable[str] = ()) -> None:
             leaves |= {"device": recognized.chip, "message": message or recognized.message}
             blame(record, "oom", leaves)
             return
-    for line in _lines_of_hangs(texts) if record.outcome == "crash" else ():
-        blame(record, "hang", {"class": "not_oom", "message": line})
-        return
-
-
-def _lines_of_hangs(texts: Iterable[bytes]) -> Iterator[str]:
-    """The lines in which somebody gives up waiting, without secrets."""
-    for text in texts:
-        for line in text.decode(errors="replace").splitlines():
-            if reports_hang(line[:MAX_MESSAGE]):
-                yield redact(line.strip()[:MAX_MESSAGE])
-
-
-def _tail(name: str) -> bytes:
-    try:
-        with Path(name).open("rb") as stream:
-            size = stream.seek(0, 2)
-            stream.seek(max(0, size - MAX_LOG))
-            return stream.read(MAX_LOG)
-    except OSError as error:
-        raise InputError(name, [Problem("", f"it cannot be read: {error.strerror}", "check the path")]) from None
+    if record.outcome == "crash":
+        lines = (line for text in texts for line in text.decode(errors="replace").splitlines())
+        given_up = next((line for line in lines if reports_hang(line[:MAX_MESSAGE])), None)
+        if given_up is not None:
+            message = redact(given_up.strip()[:MAX_MESSAGE])
+            blame(record, "hang", {"class": "not_oom", "message": message})
 
 
 def check(raw: bytes, source: str) -> None:
@@ -135,21 +144,105 @@ def merge_files(files: Sequence[str]) -> Merged:
         merged = merge(given)
     except UnmergeableParts as error:
         raise UsageError("\n".join(error.lines)) from None
-    _read_again(merged)
+    # What the failing rank said, read by the engine's readers; its chip stays the one that the ranks tell.
+    failure, run = merged.tree.get("failure"), merged.tree["run"]
+    if failure and run["outcome"] in ("oom", "crash"):
+        recognized = failure_in(str(failure.get("message", "")).encode())
+        if recognized is not None and recognized.is_oom:
+            run["outcome"], failure["class"] = "oom", recognized.class_
+            sizes = {name: getattr(recognized, f"{name}_bytes") for name in ("requested", "used", "free", "limit")}
+            failure |= {f"{name}_bytes": value for name, value in sizes.items() if value is not None}
     return merged
 
 
-def _read_again(merged: Merged) -> None:
-    """What the failing rank said, read by the engine's readers; its chip stays the one that the ranks tell."""
-    failure, run = merged.tree.get("failure"), merged.tree["run"]
-    if not failure or run["outcome"] not in ("oom", "crash"):
-        return
-    failure_kind = failure_in(str(failure.get("message", "")).encode())
-    if failure_kind is None or not failure_kind.is_oom:
-        return
-    run["outcome"] = "oom"
-    failure["class"] = failure_kind.class_
-    for name in ("requested_bytes", "used_bytes", "free_bytes", "limit_bytes"):
-        value = getattr(failure_kind, name)
-        if value is not None:
-            failure[name] = value
+DAYS: Final = 30
+MAX_MISSING: Final = 100  # ranks that are named; a part may say that it is one of a million
+_NAMED: Final = re.compile(rb'\{"launch": ("[^"\\]{1,500}")\}')
+
+
+class Waiting(NamedTuple):
+    """What a server has of a launch: the first ranks that are missing, and the receipt where enough are here."""
+
+    launch: str
+    world: int
+    here: int
+    missing: tuple[int, ...]
+    receipt: bytes | None
+    folder: Path
+
+
+def parts_folder(address: Address) -> Path:
+    """Where parts wait. Raises UsageError for a database that has no folder."""
+    named = os.environ.get(VARIABLE, "")
+    if named and "://" not in named:
+        return Path(named) / "parts"
+    if address.file is None:
+        raise UsageError(f"this store takes no parts of ranks: set {VARIABLE} to a folder")
+    return address.file.with_name(f"{address.file.name}.parts")
+
+
+def keep_part(root: Path, raw: bytes, *, partial: bool) -> Waiting:
+    """Keep one rank's part, and merge the launch where all are there, or ``partial`` asks for what there is.
+
+    ``{"launch": …}`` in a part's place asks for what there is of a launch, with ``partial``. Raises InputError for what
+    is no part, and ConflictError where this rank's other bytes are here.
+    """
+    if partial and (launch := launch_named(raw)) is not None:
+        parts = sorted(_place(root, launch).glob("rank*.part.json"))
+        if not parts:
+            raise NotFound(f"no part of the launch {launch[:80]!r} is here")
+        raw = parts[0].read_bytes()
+    with tempfile.NamedTemporaryFile(suffix=".part.json") as file:
+        file.write(raw)
+        file.flush()
+        try:
+            part = load_part(file.name)
+        except UnmergeableParts as error:
+            raise InputError("the part", [Problem("", str(error).removeprefix(f"{file.name}: "))]) from None
+    place = _place(root, part.launch)
+    make_folder(place)
+    target = place / f"rank{part.rank:06d}.part.json"
+    try:
+        with staged(target) as beside:
+            beside.write_bytes(raw)
+    except FileExistsError:
+        if target.read_bytes() != raw:
+            problem = f"another part of rank {part.rank} of launch {part.launch[:40]} is here; merge the files by hand"
+            raise ConflictError(problem) from None
+    oldest = time.time() - DAYS * 86_400  # launches that nobody added to since are forgotten
+    for other in root.iterdir():
+        if other.is_dir() and other.stat().st_mtime < oldest:
+            shutil.rmtree(other, ignore_errors=True)
+    files = sorted(place.glob("rank*.part.json"))
+    here = {int(file.name[4:10]) for file in files}
+    missing = tuple(islice((rank for rank in range(part.world) if rank not in here), MAX_MISSING))
+    if missing and not partial:
+        return Waiting(part.launch, part.world, len(files), missing, None, place)
+    merged = merge_files([str(file) for file in files]).text().encode()
+    check(merged, "the merged parts")
+    return Waiting(part.launch, part.world, len(files), missing, merged, place)
+
+
+def launch_named(raw: bytes) -> str | None:
+    """The launch of ``{"launch": …}``, which stands in a part's place; None for anything else."""
+    named = _NAMED.fullmatch(raw)
+    return None if named is None else str(json.loads(named[1]))
+
+
+def _place(root: Path, launch: str) -> Path:
+    return root / hashlib.sha256(launch.encode()).hexdigest()[:32]
+
+
+def waiting_words(waiting: Waiting) -> str:
+    """What is here, and what is waited for."""
+    if not waiting.missing:
+        return "whole"
+    others = waiting.world - waiting.here - len(waiting.missing)
+    more = f" and {others} more" if others else ""
+    return f"{waiting.here} of {waiting.world} parts are here; {ranks(waiting.missing)}{more} missing"
+
+
+def forget_parts(waiting: Waiting) -> None:
+    """Forget the parts of a launch whose receipt is stored."""
+    if not waiting.missing:
+        shutil.rmtree(waiting.folder, ignore_errors=True)

@@ -32,8 +32,8 @@ from receipts.store.documents import CODEC, unpack
 if TYPE_CHECKING:
     from receipts.signing.key import Envelope, PrivateKey, Signature
     from receipts.store import Prepared, Store, Submitted
+    from receipts.store.credentials import TrustedKey
     from receipts.store.documents import Extract
-    from receipts.store.signing import TrustedKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ def sign(batch: Sequence[Submission], store: Store, rulebook: Rulebook, by: Sign
             refused[receipt] = ConflictError(
                 f"{name}: lane {lane} takes signed receipts alone; submit it with --sign KEY"
             )
-    store.signing.add(kept)
+    if kept:
+        store.signing.add(kept)
 
     def settled(item: Submission) -> Submission:
         error = refused.get(item.prepared.row["id"]) if item.prepared is not None else None

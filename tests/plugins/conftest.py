@@ -57,7 +57,7 @@ def guarded(server: Server) -> Iterator[tuple[TestClient, dict[str, str]]]:
     from receipts.plugins.serve.guard import Limits
     from receipts.plugins.serve.run import with_pages
     from receipts.plugins.serve.server import Server, Settings
-    from receipts.store.tokens import Tokens
+    from receipts.store.credentials import Tokens
 
     tokens = Tokens(server.opened.database)
     secrets = {scope: tokens.add(scope.replace(":", "-"), [scope], None)[1] for scope in SCOPES}

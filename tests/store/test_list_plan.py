@@ -15,9 +15,8 @@ from receipts.receipt import Parsed
 from receipts.store import Entry, Filters, Store, condition, open_store, prepare
 from receipts.store.database import reading
 from receipts.store.documents import value_of
-from receipts.store.query import lists
+from receipts.store.query import Condition, lists, meets
 from receipts.store.query import lists as plan_module
-from receipts.store.query.conditions import Condition, meets
 from receipts.store.query.lists import AXES, COUNTED, FIRST, PAGE, SCANNED, ListPlan, Order, counted, plan_list
 from receipts.store.query.terms import ColumnTest, column_of, path_of, resolve_terms
 from store_receipts import judged, parsed

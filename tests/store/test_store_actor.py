@@ -12,7 +12,7 @@ from command_line import Shell
 from receipts.base.environment import Actor, this_process
 from receipts.base.errors import ConflictError, StoreError
 from receipts.store import Submitted, open_store, prepare
-from receipts.store.query.conditions import condition
+from receipts.store.query import condition
 from receipts.store.query.lists import Filters
 from store_receipts import judged, parsed, ready
 

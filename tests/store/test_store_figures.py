@@ -10,7 +10,7 @@ import pytest
 
 from receipts.base.errors import UsageError
 from receipts.store import Filters, Store, condition, open_store
-from receipts.store.query.conditions import meets
+from receipts.store.query import meets
 from receipts.store.query.lists import Order
 from store_receipts import ready
 

@@ -235,8 +235,7 @@ def evidence_list(session: Session) -> Answer:
     from receipts.api.answer import Answer
     from receipts.base.units import amount, counted
     from receipts.publish.page import table_of
-    from receipts.store.evidence import kept_files
-    from receipts.workflows.collect import named_files
+    from receipts.store.evidence import kept_files, named_files
 
     store = session.store
     kept = kept_files(store.database.address)

@@ -136,8 +136,7 @@ def store(session: Session, place: Path) -> Answer:
     from receipts.plugins.exchange.pages import store as page
     from receipts.plugins.exchange.source import source
     from receipts.plugins.exchange.store_import import import_store
-    from receipts.store.evidence import files_beside, kept_files
-    from receipts.workflows.collect import copy_all
+    from receipts.store.evidence import copy_all, files_beside, kept_files
 
     origin = source(place)
     opened = session.opened(create=True)

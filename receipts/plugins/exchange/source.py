@@ -16,7 +16,7 @@ from receipts.base.environment import extra
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.files import SMALL, read_small
 from receipts.plugins.exchange.export import ABOUT
-from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Dataset, Kind, Row, datasets
+from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Dataset, Kind, Row, arrow_schema, datasets
 
 _CHUNK: Final = 250
 _MAX_LINE: Final = 64 * 2**20  # a document of 16 MiB as a JSON text, with its verdict
@@ -137,18 +137,17 @@ def _together(place: Path, receipts: str, verdicts: str) -> Iterator[Part]:
 def _batches(place: Path, file: str, dataset: Dataset) -> Iterator[list[Row]]:
     pa = extra("pyarrow", "data", f"{place}, which is Parquet,")
     pq = extra("pyarrow.parquet", "data")
-    from receipts.workflows import arrow
 
     try:
         # The file's own name, not its folders': the file contains what they say.
         with pq.ParquetFile(place / file, buffer_size=2**20, pre_buffer=False) as opened:
-            _check_columns(place, file, opened.schema_arrow, arrow.schema(dataset))
+            _check_columns(place, file, opened.schema_arrow, arrow_schema(dataset))
             # What the axes are follows from the document: that is read, and its map is as many texts again.
             names = [field.name for field in dataset.fields if field.kind != "axes"]
             there = [name for name in names if opened.schema_arrow.get_field_index(name) >= 0]
             for batch in opened.iter_batches(batch_size=_CHUNK, columns=there):
                 # A column that came to exports later is not stated in earlier ones.
-                yield [{name: row.get(name) for name in names} for row in arrow.rows(batch)]
+                yield [{name: row.get(name) for name in names} for row in batch.to_pylist()]
     except (pa.ArrowException, OSError) as error:
         raise _wrong(place, file, f"it cannot be read: {' '.join(str(error).split())[:200]}", "copy it again") from None
 

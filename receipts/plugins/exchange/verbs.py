@@ -75,8 +75,7 @@ def export(
     from receipts.plugins.exchange.export import export
     from receipts.plugins.exchange.pages import beside
     from receipts.publish.page import Page
-    from receipts.store.evidence import files_beside, kept_files
-    from receipts.workflows.collect import copy_all
+    from receipts.store.evidence import copy_all, files_beside, kept_files
 
     if str(place) == "-":
         raise UsageError("an export is a folder or a file, there whole or not at all; name one, such as lab.jsonl")

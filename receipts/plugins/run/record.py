@@ -243,9 +243,8 @@ def _collected(session: Session, item: Recorded, *, quiet: bool) -> list[str]:
     from receipts.emit import document
     from receipts.receipt import Document
     from receipts.store.evidence import kept_files
-    from receipts.workflows import parts
     from receipts.workflows.evidence import Amended, is_journal
-    from receipts.workflows.recorded import read
+    from receipts.workflows.recorded import forget_parts, keep_part, parts_folder, read, waiting_words
 
     for path in item.parts:
         raw = "".join(document.file_text(read(str(path)))).encode() if is_journal(path) else path.read_bytes()
@@ -265,12 +264,12 @@ def _collected(session: Session, item: Recorded, *, quiet: bool) -> list[str]:
                 if (kept := kept_files(store.database.address)) is not None:
                     for file in evidence:
                         kept.put(file)
-                waiting = parts.keep(parts.folder_of(store.database.address), raw, partial=False)
+                waiting = keep_part(parts_folder(store.database.address), raw, partial=False)
             if waiting.receipt is not None:
                 stored = _submitted(session, Amended(Document(waiting.receipt, str(item.receipt))), quiet=quiet)
-                parts.done(waiting)
+                forget_parts(waiting)
                 return [stored]
-            status, join = parts.waiting_words(waiting), f"receipts merge --partial {waiting.folder} -o run.json"
+            status, join = waiting_words(waiting), f"receipts merge --partial {waiting.folder} -o run.json"
     output.note(f"receipts: {status}; other hosts have the rest. What there is, if they never come: {join}")
     return []
 
@@ -294,7 +293,7 @@ def _submitted(session: Session, whole: Amended, *, quiet: bool) -> str:
     """Store the receipt with its evidence, and say its verdict; its id. Raises InputError where it is refused."""
     from receipts.cli.submit import spooling
     from receipts.publish.verdict import outcome
-    from receipts.workflows.collect import keep
+    from receipts.workflows.evidence import keep_evidence
     from receipts.workflows.submit import submit
 
     with spooling(session, [whole.document], []) as kept:
@@ -304,7 +303,7 @@ def _submitted(session: Session, whole: Amended, *, quiet: bool) -> str:
             (item,) = session.server.submit(kept.items)
         else:
             with session.open_store() as store:
-                keep(store, whole)
+                keep_evidence(store, whole)
                 (item,) = submit(kept.items, store, session.rulebook, extracts={whole.document.id: whole.extracts})
         kept.items.settle()
         if item.error is not None:

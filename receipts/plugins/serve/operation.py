@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from receipts.api.store import Store
     from receipts.plugins.serve.server import Server
-    from receipts.store.tokens import Token
+    from receipts.store.credentials import Token
 
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000, pattern=r"^[^\x00]+$")]

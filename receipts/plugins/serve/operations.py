@@ -125,19 +125,19 @@ async def part_kept(call: Call) -> Reply:
 
     202 while ranks are missing, 201 and 200 as for a receipt.
     """
-    from receipts.workflows import parts
+    from receipts.workflows.recorded import forget_parts, keep_part, launch_named, parts_folder, waiting_words
 
     partial = bool(call.get("partial", False))
-    if not partial or parts.launch_named(call.body) is None:  # what is merged of a named launch is looked at below
+    if not partial or launch_named(call.body) is None:  # what is merged of a named launch is looked at below
         refuse_other_lane(call, call.body, part=True)
-    root = parts.folder_of(call.server.opened.database.address)
-    waiting = await to_thread.run_sync(lambda: parts.keep(root, call.body, partial=partial))
+    root = parts_folder(call.server.opened.database.address)
+    waiting = await to_thread.run_sync(lambda: keep_part(root, call.body, partial=partial))
     names = ("launch", "world", "here", "missing")  # of many missing ranks the first
     data = {name: getattr(waiting, name) for name in names}
     if waiting.receipt is None:
-        return Reply(json_text({**data, "status": parts.waiting_words(waiting)}), status=202)
+        return Reply(json_text({**data, "status": waiting_words(waiting)}), status=202)
     reply = await _stored(call, waiting.receipt)
-    await to_thread.run_sync(parts.done, waiting)
+    await to_thread.run_sync(forget_parts, waiting)
     return reply
 
 

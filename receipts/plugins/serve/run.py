@@ -122,7 +122,7 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
     from receipts.plugins.serve.server import Server, Settings
     from receipts.plugins.serve.workers import SERVE
     from receipts.store import open_store
-    from receipts.store.tokens import Tokens
+    from receipts.store.credentials import Tokens
 
     try:
         parse(options.rate)
@@ -254,7 +254,7 @@ def add(session: Session, name: str, scopes: tuple[str, ...], expires: str) -> A
     Scopes: submit (or submit:LANE), read, decide (with read: pins, decisions, claims), admin (all).
     The token is printed once. The name is the actor of every row that it causes.
     """
-    from receipts.store.tokens import Tokens, checked
+    from receipts.store.credentials import Tokens, checked
 
     checked(name, scopes)
     until = None
@@ -279,7 +279,7 @@ def list_(session: Session) -> Answer:
       receipts token list --json
     """
     from receipts.publish.page import table_of
-    from receipts.store.tokens import Tokens
+    from receipts.store.credentials import Tokens
 
     tokens = Tokens(session.store.database).all()
     now = datetime.now(UTC)
@@ -305,7 +305,7 @@ def revoke(session: Session, name: str) -> Answer:
     Examples:
       receipts token revoke cluster
     """
-    from receipts.store.tokens import Tokens
+    from receipts.store.credentials import Tokens
 
     token = Tokens(session.store.database).revoke(name)
     return Answer(token._asdict(), f"{token.name} ({token.prefix}…) is revoked")

@@ -28,7 +28,7 @@ from receipts.publish.pictures import forest
 from receipts.publish.pictures.steps import Ran, Trace, launches_picture, steps_picture
 from receipts.publish.readings import named, number
 from receipts.store import Condition, Filters, condition
-from receipts.store.query.conditions import is_condition
+from receipts.store.query import is_condition
 from receipts.store.query.reports import FACETS, ReportQueries
 
 if TYPE_CHECKING:

@@ -29,12 +29,12 @@ from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
 from receipts.plugins.serve.workers import Notices, Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
+from receipts.store.credentials import PREFIX, Token, Tokens
 from receipts.store.database import Database
-from receipts.store.query.conditions import Condition
+from receipts.store.query import Condition
 from receipts.store.query.reports import FacetCounts, FacetTable, facets, store_state
 from receipts.store.sql import engine_of
 from receipts.store.tables import HEAD
-from receipts.store.tokens import PREFIX, Token, Tokens
 from receipts.workflows import spool
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from receipts.api.store import Store
     from receipts.plugins.serve.server import Server, Settings
     from receipts.signing.key import Envelope
-    from receipts.store.tokens import Token
+    from receipts.store.credentials import Token
 
 SEALED: Final = 1000  # receipts after which a seal is written
 

@@ -120,9 +120,9 @@ def _file(dataset: Dataset, rows: Iterable[dict[str, Any]], about: Mapping[str, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from receipts.workflows.arrow import schema
+    from receipts.workflows.datasets import arrow_schema
 
-    wanted = schema(dataset)
+    wanted = arrow_schema(dataset)
     wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): text.encode() for name, text in about.items()}})
     buffer = io.BytesIO()
     pq.write_table(

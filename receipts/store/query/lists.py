@@ -20,7 +20,7 @@ from receipts.store.documents import meeting_leaves
 from receipts.store.entries import entries_of
 from receipts.store.entry import Entry
 from receipts.store.index import instant, values_of
-from receipts.store.query.conditions import Condition
+from receipts.store.query import Condition
 from receipts.store.query.terms import AxisTerm, Terms, naming, resolve_terms
 from receipts.store.sql import engine_of
 from receipts.store.tables import axes, placements, receipts

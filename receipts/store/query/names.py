@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.base.errors import NotFound, near
 from receipts.store.entries import standing
-from receipts.store.query.conditions import condition
+from receipts.store.query import condition
 from receipts.store.query.lists import Filters, find
 from receipts.store.query.terms import begins_with, pattern_prefix
 from receipts.store.sql import engine_of

@@ -20,8 +20,8 @@ from receipts.store.database import Database, Repository, reads
 from receipts.store.documents import AT_ONCE, documents_of, unpack
 from receipts.store.entries import entries_of, entries_with_ids, entry_of, select_entries, standing
 from receipts.store.entry import Entry
+from receipts.store.query import Condition
 from receipts.store.query.axis_index import one_axis_away
-from receipts.store.query.conditions import Condition
 from receipts.store.query.lists import Filters, find
 from receipts.store.query.terms import naming, resolve_terms
 from receipts.store.sql import distinct_texts, engine_of

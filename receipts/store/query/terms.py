@@ -25,8 +25,8 @@ from receipts.receipt.leaves import find_leaf, leaves
 from receipts.store.documents import documents_of
 from receipts.store.entries import safe
 from receipts.store.entry import COLUMNS, PATHS
+from receipts.store.query import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.query.axis_index import holds_all
-from receipts.store.query.conditions import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.sql import distinct_texts
 from receipts.store.tables import axis_values, receipts
 

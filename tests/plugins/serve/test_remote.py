@@ -14,7 +14,7 @@ from command_line import Said, Shell
 from receipts.base.errors import UsageError
 from receipts.plugins.serve.server import Server
 from receipts.signing.key import MEDIA, RECEIPT, new_key, signed
-from receipts.store.tokens import Tokens
+from receipts.store.credentials import Tokens
 from receipts.workflows.server import RemoteServer as Client
 
 pytestmark = pytest.mark.slow

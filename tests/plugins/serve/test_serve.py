@@ -23,7 +23,7 @@ from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.run import ServeOptions, address, is_local, prepared, with_pages
 from receipts.plugins.serve.server import AccessDenied, Server, Settings
 from receipts.store import open_store
-from receipts.store.tokens import INCLUDES, Tokens
+from receipts.store.credentials import INCLUDES, Tokens
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,7 @@ from receipts.base.errors import StoreError
 from receipts.cli import main
 from receipts.emit import Recorder
 from receipts.store import open_store
-from receipts.store.evidence import Bucket, Folder, KeptFiles
-from receipts.workflows.collect import collect
+from receipts.store.evidence import Bucket, Folder, KeptFiles, collect
 
 pytestmark = pytest.mark.slow
 
