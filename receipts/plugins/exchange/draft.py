@@ -19,7 +19,7 @@ from receipts.base.errors import Problem
 from receipts.base.untrusted_text import expanded
 from receipts.ingest.leaves import at, put
 from receipts.plugins.exchange.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Rest, Spread
-from receipts.plugins.exchange.quantity import TableQuantity, kind_of, read_quantity, rounded_text
+from receipts.plugins.exchange.quantity import kind_of, read_quantity, rounded_text
 from receipts.plugins.exchange.table import TableRow
 from receipts.receipt import VERSION
 from receipts.receipt.leaves import find_leaf
@@ -82,7 +82,11 @@ def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
     if mapping.memory is not None:
         _memory(draft, row, mapping.memory)
     for name, path in mapping.notes.items():
-        _note(draft, name, row.at(path))
+        value = row.at(path)
+        if isinstance(value, list):
+            draft.put(f"notes.{name}", [as_text(item)[:10_000] for item in value])
+        elif value is not None:
+            draft.put(f"notes.{name}", value if isinstance(value, bool | int) else as_text(value)[:10_000])
     return draft
 
 
@@ -127,6 +131,9 @@ def _holds(row: TableRow, item: MappedField) -> bool:
     return wanted and not any(text_at(path) in values for path, values in item.unless.items())
 
 
+_SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
+
+
 def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
     if item.value is not None:
         draft.put(item.to, item.value)
@@ -152,8 +159,21 @@ def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
         if item.otherwise != "keep":
             return
         value = source
-    if value != "":
-        _put_formed(draft, item, source, value)
+    if value == "":
+        return
+    if item.form == "text":
+        draft.put(item.to, value if isinstance(value, bool) or item.map else as_text(value))
+    elif item.form == "switch":
+        switch = value if isinstance(value, bool) else _SWITCHES.get(as_text(value).lower())
+        draft.leave(item.to, source) if switch is None else draft.put(item.to, switch)
+    elif item.form == "list":
+        parts = as_text(value).split(item.split) if item.split else value if isinstance(value, list) else [value]
+        draft.put(item.to, [part.strip() if isinstance(part, str) else part for part in parts if part != ""])
+    elif item.form == "date":
+        day = _day(as_text(value))
+        draft.put(item.to, f"{day.isoformat()}T00:00:00Z") if day else draft.leave(item.to, source)
+    else:
+        _put_number(draft, item, source, value)
 
 
 def _of_list(source: list[Any], item: MappedField) -> Any:
@@ -187,25 +207,6 @@ def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
     return False, None
 
 
-_SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
-
-
-def _put_formed(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
-    if item.form == "text":
-        draft.put(item.to, value if isinstance(value, bool) or item.map else as_text(value))
-    elif item.form == "switch":
-        switch = value if isinstance(value, bool) else _SWITCHES.get(as_text(value).lower())
-        draft.leave(item.to, source) if switch is None else draft.put(item.to, switch)
-    elif item.form == "list":
-        parts = as_text(value).split(item.split) if item.split else value if isinstance(value, list) else [value]
-        draft.put(item.to, [part.strip() if isinstance(part, str) else part for part in parts if part != ""])
-    elif item.form == "date":
-        day = _day(as_text(value))
-        draft.put(item.to, f"{day.isoformat()}T00:00:00Z") if day else draft.leave(item.to, source)
-    else:
-        _put_number(draft, item, source, value)
-
-
 # Units of leaves, and what numbers of them may be given in; a leaf without a unit may be a share.
 _KINDS = {
     "seconds": {"seconds"},
@@ -216,11 +217,6 @@ _KINDS = {
 }
 
 
-def _fits(quantity: TableQuantity, unit: str | None) -> bool:
-    """Whether a number's unit measures what a leaf of this unit holds."""
-    return not quantity.kind or quantity.kind in ({"share"} if unit is None else _KINDS.get(unit, set()))
-
-
 def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> None:
     leaf = find_leaf(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
@@ -228,8 +224,9 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     value, times = _product(value, item)
     unit = item.unit or ("B" if held == "bytes" else "")
     quantity = read_quantity(value, unit, several=item.several, binary=item.binary)
+    kinds = {"", "share"} if held is None else {"", *_KINDS.get(held, ())}
     anything = leaf is None or leaf.path.endswith("*")
-    if quantity is None or not (anything or _fits(quantity, held)):
+    if quantity is None or not (anything or quantity.kind in kinds):
         draft.leave(item.to, source)
         return
     quantity = replace(quantity, value=quantity.value * times)
@@ -304,17 +301,6 @@ def _memory(draft: RowDraft, row: TableRow, columns: MemoryColumns) -> None:
             draft.put("memory.aggregate", figure)
     if rows:
         draft.put("memory.chips", list(rows.values()))
-
-
-def _note(draft: RowDraft, name: str, value: Any) -> None:
-    if value is None:
-        return
-    if isinstance(value, list):
-        draft.put(f"notes.{name}", [as_text(item)[:10_000] for item in value])
-    elif isinstance(value, bool | int):
-        draft.put(f"notes.{name}", value)
-    else:
-        draft.put(f"notes.{name}", as_text(value)[:10_000])
 
 
 # Behind a number, that of another run of the row: `1 (0)`.

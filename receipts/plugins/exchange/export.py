@@ -10,7 +10,7 @@ import shutil
 import uuid
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -232,7 +232,16 @@ class _Work:
             numbers = places[partition]
             for start in range(0, len(numbers), _CHUNK):
                 chunk = list(numbers[start : start + _CHUNK])
-                self._receipts(writer, chunk, partition)
+                row_verdicts = list(self._state.verdicts(chunk))
+                last = last_of(row_verdicts)
+                rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(chunk)]
+                # In the order of the receipts, so that both are read side by side.
+                order = {row["id"]: at for at, row in enumerate(rows)}
+                rows_of_verdicts = (verdict_row("verdicts", item) for item in row_verdicts)
+                verdicts = sorted(rows_of_verdicts, key=lambda row: (order[row["receipt"]], row["number"]))
+                for name, part in (("receipts", rows), ("verdicts", verdicts)):
+                    writer.add(name, part, partition)
+                    self._count[name] += len(part)
                 done += len(chunk)
                 if self._progress is not None:
                     self._progress(done, total)
@@ -250,18 +259,6 @@ class _Work:
                 self._chosen.add(bytes.fromhex(place.id))
         return places
 
-    def _receipts(self, writer: Writer, numbers: Sequence[int], partition: Partition) -> None:
-        row_verdicts = list(self._state.verdicts(numbers))
-        last = last_of(row_verdicts)
-        rows = [receipt_row(whole, last.get(whole.entry.id)) for whole in self._state.receipts(numbers)]
-        # In the order of the receipts, so that both are read side by side.
-        order = {row["id"]: at for at, row in enumerate(rows)}
-        rows_of_verdicts = (verdict_row("verdicts", item) for item in row_verdicts)
-        verdicts = sorted(rows_of_verdicts, key=lambda row: (order[row["receipt"]], row["number"]))
-        for name, part in (("receipts", rows), ("verdicts", verdicts)):
-            writer.add(name, part, partition)
-            self._count[name] += len(part)
-
     def _claims(self, writer: Writer) -> None:
         """Claims; of a part of the store those alone whose verdicts stand on receipts of that part."""
         wanted: set[str] | None = None
@@ -269,20 +266,17 @@ class _Work:
             stands: dict[str, bool] = {}
             for item in self._state.claim_verdicts():
                 stands[item.about or ""] = stands.get(item.about or "", True) and self._has(item.subjects)
-            wanted = self._with_successors({claim for claim, holds in stands.items() if holds})
+            wanted = {claim for claim, holds in stands.items() if holds}
+            # And whatever replaced one of them: what was withdrawn here must not stay valid elsewhere.
+            replaced = [(row["claim"], row["successor"]) for row in self._state.rows("claim_supersessions")]
+            while new := {other for claim, other in replaced if claim in wanted and other} - wanted:
+                wanted |= new
         self._plain(writer, "claims", "id", wanted)
         self._plain(writer, "claim_supersessions", "claim", wanted)
         rows = (verdict_row("claim_verdicts", item) for item in self._state.claim_verdicts())
         self._add(
             writer, "claim_verdicts", (row for row in rows if wanted is None or row["claim"] in wanted), all_of=True
         )
-
-    def _with_successors(self, claims: set[str]) -> set[str]:
-        """The same and whatever replaced one of them: what was withdrawn here must not stay valid elsewhere."""
-        replaced = [(row["claim"], row["successor"]) for row in self._state.rows("claim_supersessions")]
-        while new := {other for claim, other in replaced if claim in claims and other} - claims:
-            claims = claims | new
-        return claims
 
     def _plain(
         self,

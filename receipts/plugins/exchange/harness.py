@@ -65,36 +65,6 @@ class Measured(NamedTuple):
 
 def import_benchmarks(file: Path, lane: str) -> list[ImportedBenchmark]:
     """The receipt of every benchmark of a file. Raises UsageError for a file that no harness that is known wrote."""
-    raw, document = _loaded(file)
-    harness, read = _harness(file, document)
-    try:
-        every = list(read(document, file))
-        return list(_imported(file, lane, harness, document, every, hashlib.sha256(raw).hexdigest()))
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        why = f"this is not JSON as {harness} writes it ({type(error).__name__}: {str(error)[:100]})"
-        raise UsageError(f"{file}: {why}; run the harness again") from None
-
-
-def _imported(
-    file: Path, lane: str, harness: str, document: dict[str, Any], every: list[Measured], digest: str
-) -> Iterator[ImportedBenchmark]:
-    # One date stands for all: Google Benchmark writes it when it begins, the others when they are done. No two
-    # benchmarks of a process began at one instant.
-    began = list(accumulate((item.seconds + 1e-6 for item in every), initial=0.0))
-    ended = 0.0 if harness == "google-benchmark" else began[-1]
-    for measured, before in zip(every, began, strict=False):
-        name = f"{file.name} {measured.name}"
-        tree = _tree(harness, document, measured, lane, file, digest, before - ended)
-        try:
-            body = json.dumps(tree, indent=1, ensure_ascii=False).encode()
-            parse(Document(body, name))
-        except InputError as error:
-            yield ImportedBenchmark(name, None, tuple(error.problems))
-        else:
-            yield ImportedBenchmark(name, body)
-
-
-def _loaded(file: Path) -> tuple[bytes, dict[str, Any]]:
     try:
         if file.stat().st_size > MAX_FILE:
             raise UsageError(f"{file}: it is larger than {MAX_FILE >> 20} MiB; write fewer benchmarks into one file")
@@ -104,7 +74,28 @@ def _loaded(file: Path) -> tuple[bytes, dict[str, Any]]:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{file}: this is not JSON: {error}; was it written whole?") from None
-    return raw, document if isinstance(document, dict) else {}
+    harness, read = _harness(file, document if isinstance(document, dict) else {})
+    digest = hashlib.sha256(raw).hexdigest()
+    imported: list[ImportedBenchmark] = []
+    try:
+        every = list(read(document, file))
+        # One date stands for all: Google Benchmark writes it when it begins, the others when they are done. No two
+        # benchmarks of a process began at one instant.
+        began = list(accumulate((item.seconds + 1e-6 for item in every), initial=0.0))
+        ended = 0.0 if harness == "google-benchmark" else began[-1]
+        for measured, before in zip(every, began, strict=False):
+            name = f"{file.name} {measured.name}"
+            tree = _tree(harness, document, measured, lane, file, digest, before - ended)
+            try:
+                body = json.dumps(tree, indent=1, ensure_ascii=False).encode()
+                parse(Document(body, name))
+                imported.append(ImportedBenchmark(name, body))
+            except InputError as error:
+                imported.append(ImportedBenchmark(name, None, tuple(error.problems)))
+        return imported
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        why = f"this is not JSON as {harness} writes it ({type(error).__name__}: {str(error)[:100]})"
+        raise UsageError(f"{file}: {why}; run the harness again") from None
 
 
 def _harness(file: Path, document: Mapping[str, Any]) -> tuple[str, Callable[..., Iterator[Measured]]]:
@@ -140,7 +131,13 @@ def _google(document: Mapping[str, Any], _file: Path) -> Iterator[Measured]:
         if "big_o" not in row and "rms" not in row:  # a fit of the complexity, which has no time
             runs.setdefault(str(row.get("run_name") or row.get("name")), []).append(row)
     for name, rows in runs.items():
-        base, axes = _arguments(name)
+        # `BM_Copy/8/bytes:1024/threads:2/real_time` is BM_Copy with `arg0` 8, `bytes` 1024 and `threads` 2.
+        base, *words = name.split("/")
+        axes: dict[str, Any] = {}
+        for word in words:
+            if not _MODIFIERS.fullmatch(word):
+                key, colon, value = word.rpartition(":")
+                axes[key if colon else f"arg{sum(known.startswith('arg') for known in axes)}"] = _plain(value)
         axes |= {"label": rows[0]["label"]} if rows[0].get("label") else {}
         ended = [row for row in rows if row.get("error_occurred") or row.get("skipped")]
         failed = next((str(row.get("error_message") or row.get("skip_message") or "") for row in ended), None)
@@ -160,18 +157,6 @@ def _google(document: Mapping[str, Any], _file: Path) -> Iterator[Measured]:
 def _wall(row: Mapping[str, Any]) -> float:
     """Seconds of wall time: what a user waits, whatever the harness counts its iterations by."""
     return float(row["real_time"]) * _SECONDS[row.get("time_unit", "ns")]
-
-
-def _arguments(name: str) -> tuple[str, dict[str, Any]]:
-    """`BM_Copy/8/bytes:1024/threads:2/real_time` is BM_Copy with `arg0` 8, `bytes` 1024 and `threads` 2."""
-    base, *words = name.split("/")
-    axes: dict[str, Any] = {}
-    for word in words:
-        if _MODIFIERS.fullmatch(word):
-            continue
-        key, colon, value = word.rpartition(":")
-        axes[key if colon else f"arg{sum(known.startswith('arg') for known in axes)}"] = _plain(value)
-    return base, axes
 
 
 def _nvbench(document: Mapping[str, Any], file: Path) -> Iterator[Measured]:
@@ -260,7 +245,13 @@ def _tree(
         "platform": {"python": python},
         "wheels": {harness: {"version": str(wheel)}} if isinstance(wheel, str) else None,
         "code": {"commit": commit.get("id"), "dirty": commit.get("dirty")},
-        "features": {str(key): _feature(value) for key, value in measured.axes.items() if value is not None},
+        "features": {
+            str(key): value
+            if isinstance(value, bool | int | float | str)
+            else json.dumps(value, sort_keys=True, default=str)
+            for key, value in measured.axes.items()
+            if value is not None
+        },
         "failure": {"message": measured.failed} if measured.failed is not None else None,
         "measurement": numbers,
         "evidence": [{"kind": harness, "uri": str(file), "sha256": digest}],
@@ -270,10 +261,6 @@ def _tree(
         for key, section in tree.items()
     }
     return {key: section for key, section in kept.items() if section}
-
-
-def _feature(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else json.dumps(value, sort_keys=True, default=str)
 
 
 def _moment(text: Any, file: Path) -> datetime:

@@ -23,7 +23,6 @@ from receipts.cli.session import Answer, Session, group, verb
 if TYPE_CHECKING:
     from receipts.api.answer import Shown
     from receipts.plugins.exchange.notebook import ImportedTable
-    from receipts.plugins.exchange.published import PublishedLog
     from receipts.receipt import Document
 
 
@@ -178,28 +177,27 @@ def mlperf(
     from receipts.receipt import Document
 
     logs = list(import_logs(find_logs(folder, submitter, system, benchmark, round_), jobs))
-    written = {_file_name(item, folder): item.raw for item in logs if item.raw is not None}
+    written = {}
+    for item in logs:
+        if item.raw is not None:
+            name = item.place.name if folder.is_dir() else item.place.path.name
+            name = name.replace("/results/", "/").replace("/", "__").rpartition(".")[0]
+            written[f"{name}.json"] = item.raw
     documents = [Document(item.raw, item.place.name) for item in logs if item.raw is not None and not item.copy_of]
     refused = [(item.place.name, item.problems) for item in logs if item.raw is None]
-    data = [_document(item) for item in logs]
+    data = [
+        {
+            "log": item.place.name,
+            "context": item.place.context,
+            "launch": item.launch,
+            "copy_of": item.copy_of or None,
+            "receipt": item.raw is not None,
+            "problems": [problem._asdict() for problem in item.problems],
+            "contradictions": [asdict(difference) for difference in item.contradictions],
+        }
+        for item in logs
+    ]
     return deliver(session, documents, refused, to, lambda: data, lambda where: page(logs, where), written)
-
-
-def _file_name(item: PublishedLog, folder: Path) -> str:
-    name = item.place.name if folder.is_dir() else item.place.path.name
-    return name.replace("/results/", "/").replace("/", "__").rpartition(".")[0] + ".json"
-
-
-def _document(item: PublishedLog) -> dict[str, object]:
-    return {
-        "log": item.place.name,
-        "context": item.place.context,
-        "launch": item.launch,
-        "copy_of": item.copy_of or None,
-        "receipt": item.raw is not None,
-        "problems": [problem._asdict() for problem in item.problems],
-        "contradictions": [asdict(difference) for difference in item.contradictions],
-    }
 
 
 @verb("mlflow")
@@ -229,7 +227,7 @@ def mlflow(session: Session, place: str, experiment: str, lane: str | None, to: 
     lanes = session.rulebook.lanes
     chosen = (run for run in tracked_runs(place) if fnmatchcase(run.experiment.lower(), experiment.lower()))
     runs = list(import_runs(chosen, lane, [lanes.get(name) for name in lanes.names()]))
-    return _deliver_each(session, "run", [(item.where, item.raw, item.problems) for item in runs], to)
+    return _deliver_each(session, "run", runs, to)
 
 
 def _deliver_each(
@@ -276,7 +274,7 @@ def bench(session: Session, places: tuple[Path, ...], lane: str, to: Destination
         except UsageError as error:  # one of many files, such as a folder holds beside those of a harness
             problem = Problem("$", str(error).removeprefix(f"{file}: "))
             items.append(ImportedBenchmark(str(file), None, (problem,)))
-    return _deliver_each(session, "benchmark", [(item.name, item.raw, item.problems) for item in items], to)
+    return _deliver_each(session, "benchmark", items, to)
 
 
 @group("import")

@@ -58,7 +58,18 @@ def show(receipt: str | Path, runs: dict[str, Any] | None = None) -> dict[str, s
     reading = judged.rulebook.launch(parsed).read(metric)
     number = reading.value if reading.source == "steps" and judged.status != "invalid" else None
     for kind, run in (_active() if runs is None else runs).items():
-        (_on_mlflow if kind == "mlflow" else _on_wandb)(run, shown, number, Path(receipt))
+        if kind == "mlflow":
+            # By the run's id: its block may have ended before ours.
+            client = sys.modules["mlflow"].MlflowClient()
+            for name, value in shown.items():
+                client.set_tag(run, f"receipts.{name}", value)
+            if number is not None:
+                client.log_metric(run, "receipts.tokens_per_second", number)
+            client.log_artifact(run, str(receipt), "receipts")
+        else:
+            values: dict[str, Any] = {f"receipts/{name}": value for name, value in shown.items()}
+            run.summary.update(values if number is None else {**values, "receipts/tokens_per_second": number})
+            run.log_artifact(str(receipt), name=f"receipt-{shown['id'][:12]}", type="receipt")
     return shown
 
 
@@ -70,19 +81,3 @@ def _active() -> dict[str, Any]:
     if (wandb := sys.modules.get("wandb")) is not None and getattr(wandb, "run", None) is not None:
         known["wandb"] = wandb.run
     return known
-
-
-def _on_mlflow(run: str, shown: dict[str, str], number: float | None, receipt: Path) -> None:
-    # By the run's id: its block may have ended before ours.
-    client = sys.modules["mlflow"].MlflowClient()
-    for name, value in shown.items():
-        client.set_tag(run, f"receipts.{name}", value)
-    if number is not None:
-        client.log_metric(run, "receipts.tokens_per_second", number)
-    client.log_artifact(run, str(receipt), "receipts")
-
-
-def _on_wandb(run: Any, shown: dict[str, str], number: float | None, receipt: Path) -> None:
-    values: dict[str, Any] = {f"receipts/{name}": value for name, value in shown.items()}
-    run.summary.update(values if number is None else {**values, "receipts/tokens_per_second": number})
-    run.log_artifact(str(receipt), name=f"receipt-{shown['id'][:12]}", type="receipt")

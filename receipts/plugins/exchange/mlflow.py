@@ -159,7 +159,9 @@ def _server(url: str) -> Iterator[TrackedRun]:
             )
             points: list[Point] = []
             for key in sorted({str(row["key"]) for row in data.get("metrics", ())}):
-                points += islice(_history(url, info["run_id"], key), MAX_POINTS - len(points))
+                query = {"run_id": info["run_id"], "metric_key": key, "max_results": 25_000}
+                rows = islice(_pages(url, "metrics/get-history", query, "metrics"), MAX_POINTS - len(points))
+                points += ((int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"])) for row in rows)
             host = urlsplit(url).netloc.rpartition("@")[2]
             yield TrackedRun(f"{host}/{number}/{info['run_id']}", name, info, params, tags, tuple(points))
 
@@ -178,12 +180,6 @@ def _pages(url: str, path: str, query: dict[str, Any], kind: str) -> Iterator[di
         if not (token := answer.get("next_page_token", "")):
             return
         query = {**query, "page_token": token}
-
-
-def _history(url: str, run: str, key: str) -> Iterator[Point]:
-    query = {"run_id": run, "metric_key": key, "max_results": 25_000}
-    for row in _pages(url, "metrics/get-history", query, "metrics"):
-        yield int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"])
 
 
 def _ask(url: str, body: bytes | None = None) -> dict[str, Any]:
@@ -264,7 +260,10 @@ def _reading(run: TrackedRun, began: str) -> Reading:
             reading.state(path, str(value), record="run")
     others: dict[str, str] = {}
     for name, text in run.params.items():
-        problem, value = read_setting(path := _path(name), text)
+        # Of a wheel and of a flag an export has the details beside the value.
+        ending = {"wheels": ".version", "flags": ".value"}.get(name.partition(".")[0], "")
+        path = "" if name.endswith(_DETAILS) else name.removesuffix(ending)
+        problem, value = read_setting(path, text)
         leaf = find_leaf(path)
         if problem is None and leaf is not None and leaf.role in _SETTINGS and not path.startswith(_NEVER):
             reading.state(path, value, record="params")
@@ -282,14 +281,6 @@ def _reading(run: TrackedRun, began: str) -> Reading:
     return reading
 
 
-def _path(name: str) -> str:
-    """The leaf that a parameter names; of a wheel and of a flag an export has the details beside the value."""
-    if name.endswith(_DETAILS):
-        return ""
-    ending = {"wheels": ".version", "flags": ".value"}.get(name.partition(".")[0], "")
-    return name.removesuffix(ending)
-
-
 def _time(milliseconds: Any) -> str | None:
     try:
         time = datetime.fromtimestamp(int(milliseconds) / 1000, UTC)
@@ -303,55 +294,52 @@ _EXPORTED: Final = 4  # mlflow.entities.SourceType
 MAX_PARAMETER: Final = 6000
 MAX_NAME: Final = 250
 _FOREIGN: Final = re.compile(r"[^-\w. ]")
-_PARAMETERS: Final = (Role.AXIS, Role.REPLICATE, Role.DERIVED)
 
 
-class MlflowStore:
-    """Takes runs, and makes the experiments that they need."""
-
-    def __init__(self, folder: Path, place: Path) -> None:
-        self._folder = folder
-        self._place = place.absolute()  # where the folder will be: MLflow keeps full paths
-        self._begun: set[str] = set()
-
-    def add(self, entry: Entry, parsed: Parsed) -> None:
-        """Write one launch as a run."""
-        experiment = str(int(sha256(entry.lane.encode()).hexdigest()[:12], 16))
-        began, ended = _milliseconds(entry.started), _milliseconds(entry.finished) if entry.finished else None
-        if experiment not in self._begun:
-            self._begun.add(experiment)
-            home = self._place / experiment
-            about_lane = {"artifact_location": str(home), "experiment_id": experiment, "name": entry.lane}
-            times = {"creation_time": began, "last_update_time": began, "lifecycle_stage": "active"}
-            _write(self._folder / experiment / "meta.yaml", yaml.safe_dump({**about_lane, **times}))
-        run = entry.id[:32]
-        folder = self._folder / experiment / run
-        about: dict[str, Any] = {
-            "artifact_uri": str(self._place / experiment / run / "artifacts"),
-            "end_time": ended,
-            "entry_point_name": "",
-            "experiment_id": experiment,
-            "lifecycle_stage": "active",
-            "run_id": run,
-            "run_name": entry.label or run,
-            "run_uuid": run,
-            "source_name": "",
-            "source_type": _EXPORTED,
-            "source_version": "",
-            "start_time": began,
-            "status": FINISHED if entry.outcome == "ok" else FAILED,
-            "tags": [],
-            "user_id": "",
-        }
-        _write(folder / "meta.yaml", yaml.safe_dump(about))
-        for name in ("metrics", "params", "tags", "artifacts"):
-            (folder / name).mkdir()
-        for name, points in _metrics(entry, parsed).items():
-            _write(folder / "metrics" / name, "".join(f"{began} {value!r} {step}\n" for step, value in points))
-        for name, text in _parameters(parsed):
-            _write(folder / "params" / name, text)
-        for name, text in _tags(entry, parsed).items():
-            _write(folder / "tags" / name, text)
+def _write_run(entry: Entry, parsed: Parsed, staged: Path, place: Path) -> None:
+    """Write one launch as a run, and the experiment that it is the first of. MLflow keeps full paths, of ``place``."""
+    experiment, run = str(int(sha256(entry.lane.encode()).hexdigest()[:12], 16)), entry.id[:32]
+    began, ended = _milliseconds(entry.started), _milliseconds(entry.finished) if entry.finished else None
+    about_lane = staged / experiment / "meta.yaml"
+    if not about_lane.exists():
+        home = {"artifact_location": str(place / experiment), "experiment_id": experiment, "name": entry.lane}
+        times = {"creation_time": began, "last_update_time": began, "lifecycle_stage": "active"}
+        _write(about_lane, yaml.safe_dump({**home, **times}))
+    folder = staged / experiment / run
+    about: dict[str, Any] = {
+        "artifact_uri": str(place / experiment / run / "artifacts"),
+        "end_time": ended,
+        "entry_point_name": "",
+        "experiment_id": experiment,
+        "lifecycle_stage": "active",
+        "run_id": run,
+        "run_name": entry.label or run,
+        "run_uuid": run,
+        "source_name": "",
+        "source_type": _EXPORTED,
+        "source_version": "",
+        "start_time": began,
+        "status": FINISHED if entry.outcome == "ok" else FAILED,
+        "tags": [],
+        "user_id": "",
+    }
+    _write(folder / "meta.yaml", yaml.safe_dump(about))
+    for name in ("metrics", "params", "tags", "artifacts"):
+        (folder / name).mkdir()
+    for name, points in _metrics(entry, parsed).items():
+        _write(folder / "metrics" / name, "".join(f"{began} {value!r} {step}\n" for step, value in points))
+    for path, value in parsed.stated.items():
+        leaf = find_leaf(path)
+        if leaf is not None and leaf.role in _SETTINGS and not isinstance(value, list | tuple):
+            text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
+            # A name is a file: what MLflow allows in none becomes an underscore.
+            _write(folder / "params" / _FOREIGN.sub("_", path)[:MAX_NAME], text[:MAX_PARAMETER])
+    facts = {"id": entry.id, "launch": entry.launch, "lane": entry.lane, "kind": entry.kind, "outcome": entry.outcome}
+    facts |= {"provenance": parsed.receipt.run.provenance, "status": entry.status}
+    tags = {**{f"receipts.{name}": text for name, text in facts.items()}, "mlflow.runName": entry.label or run}
+    tags |= {"mlflow.source.git.commit": str(commit)} if (commit := parsed.stated.get("code.commit")) else {}
+    for name, text in tags.items():
+        _write(folder / "tags" / name, text)
 
 
 def _metrics(entry: Entry, parsed: Parsed) -> dict[str, Sequence[tuple[int, float]]]:
@@ -371,24 +359,6 @@ def _metrics(entry: Entry, parsed: Parsed) -> dict[str, Sequence[tuple[int, floa
     return points
 
 
-def _parameters(parsed: Parsed) -> Iterator[tuple[str, str]]:
-    """Axes under their paths. A name is a file: what MLflow allows in none becomes an underscore."""
-    for path, value in parsed.stated.items():
-        leaf = find_leaf(path)
-        if leaf is not None and leaf.role in _PARAMETERS and not isinstance(value, list | tuple):
-            text = str(value).lower() if isinstance(value, bool) else " ".join(str(value).split())
-            yield _FOREIGN.sub("_", path)[:MAX_NAME], text[:MAX_PARAMETER]
-
-
-def _tags(entry: Entry, parsed: Parsed) -> dict[str, str]:
-    commit = parsed.stated.get("code.commit")
-    facts = {"id": entry.id, "launch": entry.launch, "lane": entry.lane, "kind": entry.kind, "outcome": entry.outcome}
-    tags = {f"receipts.{name}": text for name, text in facts.items()}
-    tags |= {"receipts.provenance": parsed.receipt.run.provenance}
-    tags |= {"receipts.status": entry.status, "mlflow.runName": entry.label or entry.id[:32]}
-    return tags | ({"mlflow.source.git.commit": str(commit)} if commit else {})
-
-
 def _milliseconds(time: datetime) -> int:
     return round(time.timestamp() * 1e3)
 
@@ -405,11 +375,10 @@ def export_runs(store: Store, place: Path, options: ExportOptions, *, force: boo
     """
     count = 0
     with whole_folder(place, force=force) as folder:
-        runs = MlflowStore(folder, place)
         for entry in store.find(options.filters and options.filters._replace(superseded=False)):
             at = entry.finished or entry.started
             if (options.since is None or at >= options.since) and (options.until is None or at < options.until):
-                runs.add(entry, store.parsed(entry.id))
+                _write_run(entry, store.parsed(entry.id), folder, place.absolute())
                 count += 1
         about = {"format": "mlflow", "exported_at": datetime.now(UTC), "launches": count, "conditions": options.words()}
         (folder / ABOUT).write_bytes(orjson.dumps(about, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Final
 
 from receipts.base.errors import InputError, Problem, UsageError, near
-from receipts.base.untrusted_text import LinearPattern
 from receipts.plugins.exchange.draft import RowDraft, assemble, spill
 from receipts.plugins.exchange.mapping import Mapping, Melt, Transposed, read_mapping
 from receipts.plugins.exchange.quantity import Disagreement, disagreements
@@ -43,13 +42,6 @@ def mapping_path(name: str) -> Path:
         hint = near(name, known)
         raise UsageError(f"there is no mapping {name!r}; shipped: {', '.join(known)}; or name a .toml file{hint}")
     return shipped
-
-
-def page_row(text: str, columns: Table[str, LinearPattern]) -> TableRow:
-    """A page as one row: of each pattern the first group, where it first matches."""
-    matches = {name: pattern.search(text) for name, pattern in columns.items()}
-    cells = {name: match.group(1) for name, match in matches.items() if match is not None}
-    return TableRow("page", cells)
 
 
 def prepared(
@@ -168,7 +160,11 @@ def import_file(table: Path, mapping: Path) -> ImportedTable:
     if requires or how.aliases or how.columns:
         rows = list(prepared(rows, table, how.aliases, requires, how.melt, how.transposed))
     if how.columns and not rows:
-        rows = list(prepared([page_row(read_text(table), how.columns)], table, {}, requires))
+        # The page is one row: of each pattern the first group, where it first matches.
+        text = read_text(table)
+        matches = ((name, pattern.search(text)) for name, pattern in how.columns.items())
+        page = TableRow("page", {name: match.group(1) for name, match in matches if match is not None})
+        rows = list(prepared([page], table, {}, requires))
     if not rows:
         do = f"name another mapping, or a page that has {' or '.join(requires)}" if requires else "add rows"
         raise InputError(str(table), [Problem("$", f"mapping {how.notebook.name} fits no row of it", do)])

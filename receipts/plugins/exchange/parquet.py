@@ -41,7 +41,11 @@ class ParquetWriter:
         for name in list(self._open):
             self._close(name)
         if error is None:
-            self._write_empty()
+            # Engines read a dataset's columns from its files, and want at least one.
+            for name, dataset in datasets().items():
+                if not self.files[name]:
+                    self.add(name, (), NOWHERE if dataset.partitioned else None)
+                    self._close(name)
 
     def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
         """Write rows of a dataset; those of one partition come one after the other."""
@@ -64,13 +68,6 @@ class ParquetWriter:
         if part is not None:
             part.close()
 
-    def _write_empty(self) -> None:
-        """Engines read a dataset's columns from its files, and want at least one."""
-        for name, dataset in datasets().items():
-            if not self.files[name]:
-                self.add(name, (), NOWHERE if dataset.partitioned else None)
-                self._close(name)
-
 
 class _Part:
     """One file."""
@@ -83,7 +80,11 @@ class _Part:
         self._tables: list[Any] = []
         self._bytes = 0
         wanted = arrow_schema(dataset)
-        light = [path for path in _paths(wanted) if path not in _PLAIN]
+        # Every leaf column by its path in Parquet.
+        sink = pa.BufferOutputStream()
+        pq.write_table(wanted.empty_table(), sink)
+        columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
+        light = [column.path for column in columns if column.path not in _PLAIN]
         self._writer = pq.ParquetWriter(
             place,
             wanted,
@@ -114,11 +115,3 @@ class _Part:
     def close(self) -> None:
         self._flush()
         self._writer.close()
-
-
-def _paths(wanted: Any) -> list[str]:
-    """Every leaf column by its path in Parquet."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(wanted.empty_table(), sink)
-    columns = pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema
-    return [column.path for column in columns]

@@ -17,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -86,26 +87,24 @@ def find_logs(
     """
     if not root.exists():
         raise UsageError(f"{root}: there is no such folder; name a results repository, or a folder of it")
-    files = [root] if root.is_file() else sorted(_files(root))
-    places = [_log_place(path, root, round_) for path in files if _is_log(path)]
+    files = [root] if root.is_file() else []
+    for folder, below, names in os.walk(root):
+        below[:] = [name for name in below if name not in _PASSED_BY]
+        files += (Path(folder) / name for name in names if name.lower().endswith(_NAMES))
+    places = [_log_place(path, root, round_) for path in sorted(files) if _is_log(path)]
     if not places:
         raise UsageError(f"{root}: no file holds {MARK.decode()} records of a launch; name a results repository")
-    wanted = (submitter, system, benchmark)
-    kept = [place for place in places if all(map(_fits, (place.submitter, place.system, place.benchmark), wanted))]
+    kept = [
+        place
+        for place in places
+        if fnmatchcase(place.submitter.lower(), submitter.lower())
+        and fnmatchcase(place.system.lower(), system.lower())
+        and fnmatchcase(place.benchmark.lower(), benchmark.lower())
+    ]
     if not kept:
         listed = ", ".join(sorted({place.context for place in places})[:4])
         raise UsageError(f"{root}: none of {len(places)} logs fits; there are {listed}")
     return kept
-
-
-def _fits(value: str, pattern: str) -> bool:
-    return fnmatchcase(value.lower(), pattern.lower())
-
-
-def _files(root: Path) -> Iterator[Path]:
-    for folder, below, names in os.walk(root):
-        below[:] = [name for name in below if name not in _PASSED_BY]
-        yield from (Path(folder) / name for name in names if name.lower().endswith(_NAMES))
 
 
 def _is_log(path: Path) -> bool:
@@ -149,19 +148,12 @@ class PublishedLog:
 def import_logs(places: Sequence[LogPath], jobs: int = 1) -> Iterator[PublishedLog]:
     """The receipt of every log, in their order; by several processes where ``jobs`` says so."""
     first: dict[str, str] = {}
-    for item in _each(places, jobs):
-        earlier = first.setdefault(item.launch, item.place.name)
-        yield item if earlier == item.place.name else replace(item, copy_of=earlier)
-
-
-def _each(places: Sequence[LogPath], jobs: int) -> Iterator[PublishedLog]:
     jobs = min(jobs, len(places) // CHUNK, 4 * (os.cpu_count() or 1))
-    if jobs < 2:
-        yield from map(import_log, places)
-        return
     # Spawned and not forked: readers keep nothing that a child could share.
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(import_log, places, chunksize=CHUNK)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) if jobs > 1 else nullcontext() as pool:
+        for item in map(import_log, places) if pool is None else pool.map(import_log, places, chunksize=CHUNK):
+            earlier = first.setdefault(item.launch, item.place.name)
+            yield item if earlier == item.place.name else replace(item, copy_of=earlier)
 
 
 def import_log(place: LogPath) -> PublishedLog:
@@ -172,7 +164,17 @@ def import_log(place: LogPath) -> PublishedLog:
     if own is None or "run.started" not in own.stated:
         problem = Problem("run.started", "no record with a time_ms can be read in it", "fetch the log again")
         return PublishedLog(place, launch, None, (problem,))
-    evidence = [replace(log, readings=(*log.readings, _stated(place, launch, own)))]
+    # What the place says: whose launch it is, and under which submission.
+    location = Reading(SOURCE, records=1)
+    location.state("run.launch", launch, "digest of the log's records")
+    location.state("run.context", place.context, place.context)
+    label = f"{place.context.partition('/')[2] or place.name} {place.path.stem}"
+    location.state("run.label", label, place.name)
+    if place.benchmark and "model.name" not in own.stated:
+        location.state("model.name", place.benchmark, place.benchmark)
+    if place.system and place.description is None:
+        location.remark("note", f"no systems/{place.system}.json describes the machine")
+    evidence = [replace(log, readings=(*log.readings, location))]
     if (description := place.description) is not None:
         evidence.append(read(description, f"systems/{description.name}"))
     readings = [reading for item in evidence for reading in item.readings]
@@ -216,7 +218,9 @@ def _power(place: LogPath, stated: Mapping[str, Any]) -> Reading | None:
         reading.remark("note", f"{folder.name}: {len(nodes)} nodes are metered, and not all of the machine")
         return reading
     watts = sum(power for power, _, _ in nodes)
-    watts += sum(_estimate(file) for file in folder.glob("sw_*.txt"))
+    # What each switch is estimated to take.
+    switches = ({key: value for _, key, value in reversed(_records(file))} for file in folder.glob("sw_*.txt"))
+    watts += sum(values.get("interconnect_power_est", 0.0) * values.get("conversion_eff", 1.0) for values in switches)
     reading.state("measurement.energy.watts_per_chip", watts / chips, f"{watts:,.0f} W of {len(nodes)} nodes")
     reading.state("measurement.energy.seconds", min(seconds for _, seconds, _ in nodes), "power_measurement_stop")
     reading.state("measurement.energy.samples", min(samples for _, _, samples in nodes), "power_reading")
@@ -252,25 +256,6 @@ def _meter(file: Path) -> tuple[float, float, int] | None:
             break
     seconds = last - start if start is not None else 0.0
     return (efficiency * joules / seconds, seconds, samples) if seconds > 0 else None
-
-
-def _estimate(file: Path) -> float:
-    """Watts that a switch is estimated to take."""
-    values = {key: value for _, key, value in reversed(_records(file))}
-    return values.get("interconnect_power_est", 0.0) * values.get("conversion_eff", 1.0)
-
-
-def _stated(place: LogPath, launch: str, own: Reading) -> Reading:
-    """What the place says: whose launch it is, and under which submission."""
-    reading = Reading(SOURCE, records=1)
-    reading.state("run.launch", launch, "digest of the log's records")
-    reading.state("run.context", place.context, place.context)
-    reading.state("run.label", f"{place.context.partition('/')[2] or place.name} {place.path.stem}", place.name)
-    if place.benchmark and "model.name" not in own.stated:
-        reading.state("model.name", place.benchmark, place.benchmark)
-    if place.system and place.description is None:
-        reading.remark("note", f"no systems/{place.system}.json describes the machine")
-    return reading
 
 
 MIN_LAUNCHES = 3  # launches of a side whose own spread gives an interval

@@ -144,25 +144,21 @@ def _one(text: str, unit: str) -> TableQuantity | None:
             return None
         shown = text.strip() if not unit else f"{text.strip()} {unit}"
         return TableQuantity(scaled(number, unit), shown, unit in UNITS_OF_BYTES, kind_of(unit))
-    return _with_word(number, word, unit, text.strip())
-
-
-def _with_word(number: float, word: str, unit: str, text: str) -> TableQuantity | None:
-    """A number with a word behind it, which goes before the unit of the column."""
+    # A word behind the number goes before the unit of the column.
     if word in _SCALES and unit not in BYTES:
         # `14k` in a column of thousands says thousands once.
         rest = "" if unit in _SCALES else unit
-        return TableQuantity(scaled(number * _SCALES[word], rest), text, True, kind_of(rest))
+        return TableQuantity(scaled(number * _SCALES[word], rest), text.strip(), True, kind_of(rest))
     spelled = _PER_STEP.sub("", word)
     spelled = spelled.lower() if len(spelled) > 2 and spelled.lower() in SECONDS else spelled
     kind = kind_of(spelled)
     if kind == "seconds" or (kind and spelled == word):
-        return TableQuantity(scaled(number, spelled), text, spelled in UNITS_OF_BYTES, kind)
+        return TableQuantity(scaled(number, spelled), text.strip(), spelled in UNITS_OF_BYTES, kind)
     rate = _RATE.fullmatch(word)
     if rate is None or (rate["letter"] and rate["letter"] not in _SCALES):  # `12 mtok/s` may be millions or thousandths
         return None
     kind = "TFLOP/s" if rate["flops"] else "tokens/s/chip" if rate["chip"] else "tokens/s"
-    return TableQuantity(number * _SCALES.get(rate["letter"], 1.0), text, bool(rate["letter"]), kind)
+    return TableQuantity(number * _SCALES.get(rate["letter"], 1.0), text.strip(), bool(rate["letter"]), kind)
 
 
 def _middle(text: str, unit: str) -> TableQuantity | None:

@@ -67,7 +67,7 @@ def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
         del row[name]
     judged = orjson.loads(last.document) if last is not None else {}
     parsed = parse_again(Document(whole.document, entry.id[:12]))
-    row |= {
+    return row | {
         "number": entry.seq,
         "run_lane": entry.lane,
         "judged_status": last.status if last else None,
@@ -78,17 +78,15 @@ def receipt_row(whole: Whole, last: VerdictRow | None) -> Row:
         "superseded_by": verdicts[0] if verdicts else None,
         "superseded_reason": verdicts[1] if verdicts else None,
         "superseded_at": verdicts[2] if verdicts else None,
-        "axes": {path: _text(value) for path, value in sorted(effective(parsed).items())},
+        "axes": {
+            path: orjson.dumps(value, default=str).decode()
+            if isinstance(value, list | tuple | dict)
+            else flag_text(value)
+            for path, value in sorted(effective(parsed).items())
+        },
         "document_bytes": len(whole.document),
         "document": whole.document.decode(),
     }
-    return row
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, list | tuple | dict):
-        return orjson.dumps(value, default=str).decode()
-    return flag_text(value)
 
 
 def last_of(verdicts: Iterable[VerdictRow]) -> dict[str, VerdictRow]:

@@ -84,14 +84,6 @@ def _folder(place: Path) -> ExportSource:
         raise _wrong(place, ABOUT, "it is damaged", _MADE) from None
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
-    _check_files(place, files)
-    names = {name: [file for file, _ in by_dataset] for name, by_dataset in files.items()}
-    return ExportSource(
-        str(place), manifest["store"]["id"], bool(manifest.get("whole")), rows, lambda: _parts(place, names)
-    )
-
-
-def _check_files(place: Path, files: Mapping[str, Sequence[tuple[str, int]]]) -> None:
     problems = []
     for file, size in chain.from_iterable(files.values()):
         path = place / file
@@ -104,6 +96,10 @@ def _check_files(place: Path, files: Mapping[str, Sequence[tuple[str, int]]]) ->
             )
     if problems:
         raise InputError(str(place), problems)
+    names = {name: [file for file, _ in by_dataset] for name, by_dataset in files.items()}
+    return ExportSource(
+        str(place), manifest["store"]["id"], bool(manifest.get("whole")), rows, lambda: _parts(place, names)
+    )
 
 
 def _parts(place: Path, files: Mapping[str, Sequence[str]]) -> Iterator[Part]:
@@ -171,8 +167,10 @@ def _file(place: Path) -> ExportSource:
     try:
         with place.open("rb") as stream:
             first = stream.readline(SMALL)
+            stream.seek(max(0, stream.seek(0, 2) - 65536))
+            last = stream.read().rstrip(b"\n").rpartition(b"\n")[2]
         manifest = _about(place, _json(place, 1, first))
-        end = _json(place, -1, _last_line(place))
+        end = _json(place, -1, last)
     except OSError as error:
         raise UsageError(f"{place}: {error.strerror}; check its permissions") from None
     if end.get("end") != FORMAT:
@@ -195,13 +193,6 @@ def _json(place: Path, number: int, text: bytes) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise _wrong(place, at, "this is not a JSON object", _MADE)
     return tree
-
-
-def _last_line(place: Path) -> bytes:
-    with place.open("rb") as stream:
-        size = stream.seek(0, 2)
-        stream.seek(max(0, size - 65536))
-        return stream.read().rstrip(b"\n").rpartition(b"\n")[2]
 
 
 def _counted(place: Path, stated: Mapping[str, int]) -> Iterator[Part]:

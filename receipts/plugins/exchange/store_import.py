@@ -124,7 +124,10 @@ class _StoreImport:
         self._intake.settle(standings)
         intake = self._intake
         if intake.conflicts:
-            raise InputError(self._source.place, _shown(intake.conflicts))
+            rest = len(intake.conflicts) - MAX_SHOWN
+            more = [Problem("", f"and {rest:,} more such")] if rest > 0 else []
+            last = Problem("", "nothing was imported; settle this and import it again")
+            raise InputError(self._source.place, [*intake.conflicts[:MAX_SHOWN], *more, last])
         return ImportedStore(
             self._source.place,
             self._source.store,
@@ -138,7 +141,14 @@ class _StoreImport:
 
     def _take_rows(self, name: str, rows: Sequence[Row]) -> None:
         if name == "claim_verdicts":
-            self._intake.claim_verdicts(list(map(_claim_verdict, rows)))
+            from receipts.store.snapshot import VerdictRow
+
+            verdicts = []
+            for row in rows:
+                given = ("claim", row["status"], None, row["claim"], row["rules"], row["judge"], row["judged_at"])
+                subjects = tuple(_subjects(row))
+                verdicts.append(VerdictRow(row["number"], *given, row["document"].encode(), subjects))
+            self._intake.claim_verdicts(verdicts)
         elif rows:
             self._intake.rows(name, rows)
 
@@ -199,20 +209,6 @@ class _StoreImport:
             self._damaged(f"verdict {judgement.number} on {name}", "its columns and its document do not agree")
             return None
         return judgement
-
-
-def _shown(conflicts: Sequence[Problem]) -> Iterator[Problem]:
-    yield from conflicts[:MAX_SHOWN]
-    if len(conflicts) > MAX_SHOWN:
-        yield Problem("", f"and {len(conflicts) - MAX_SHOWN:,} more such")
-    yield Problem("", "nothing was imported; settle this and import it again")
-
-
-def _claim_verdict(row: Row) -> VerdictRow:
-    from receipts.store.snapshot import VerdictRow
-
-    given = ("claim", row["status"], None, row["claim"], row["rules"], row["judge"], row["judged_at"])
-    return VerdictRow(row["number"], *given, row["document"].encode(), tuple(_subjects(row)))
 
 
 def _subjects(row: Row) -> list[tuple[str, str]]:

@@ -155,27 +155,23 @@ def _json_lines(text: str, source: str) -> Iterator[TableRow]:
 def _delimited(text: str, source: str, delimiter: str) -> Iterator[TableRow]:
     reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        yield from _read_rows(reader, source)
+        names = [name.strip() for name in reader.fieldnames or ()]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(source, [Problem("line 1", f"column {twice[0]!r} occurs twice", "rename one of them")])
+        for cells in reader:
+            where = f"line {reader.line_num}"
+            if not any(isinstance(value, str) and value.strip() for value in cells.values()):
+                continue
+            if None in cells:
+                problem = Problem(where, "it has more cells than the header", "quote the cell that holds the delimiter")
+                raise InputError(source, [problem])
+            yield TableRow(where, {name.strip(): value for name, value in cells.items()})
     except csv.Error as error:
         problem = Problem(
             f"line {reader.line_num + 1}", f"this is not CSV: {error}", "shorten the cell, or end its quotes"
         )
         raise InputError(source, [problem]) from None
-
-
-def _read_rows(reader: csv.DictReader[str], source: str) -> Iterator[TableRow]:
-    names = [name.strip() for name in reader.fieldnames or ()]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(source, [Problem("line 1", f"column {twice[0]!r} occurs twice", "rename one of them")])
-    for cells in reader:
-        where = f"line {reader.line_num}"
-        if not any(isinstance(value, str) and value.strip() for value in cells.values()):
-            continue
-        if None in cells:
-            problem = Problem(where, "it has more cells than the header", "quote the cell that holds the delimiter")
-            raise InputError(source, [problem])
-        yield TableRow(where, {name.strip(): value for name, value in cells.items()})
 
 
 def _markdown(text: str) -> Iterator[TableRow]:

@@ -118,9 +118,6 @@ def _chosen(where: tuple[str, ...], since: str | None, until: str | None) -> Exp
     return ExportOptions(filters, begin, end)
 
 
-LANE = "mlperf-closed"
-
-
 @verb("mlperf", json=False)
 @click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
 @click.option("--accelerator", default="*", metavar="PATTERN", help="Only these accelerators.")
@@ -144,7 +141,7 @@ def mlperf(
     Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
     """
     from receipts.plugins.exchange.pages import pair_page, spreads_page
-    from receipts.plugins.exchange.published import pair_of, pairs, submissions
+    from receipts.plugins.exchange.published import LANE, pair_of, pairs, submissions
     from receipts.publish.markdown import markdown
     from receipts.store import Condition, Filters
 
