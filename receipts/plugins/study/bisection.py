@@ -60,15 +60,16 @@ def walk(count: int, ask: Ask, known: Callable[[int], bool] = lambda _: False) -
     """
     search = _Search((1 << count) - 1, ask, known)
     sets: list[int] = []
+    waiting = None
     try:
         left = search.full
         while left and search.outcome(left) == "bad":
             smallest = search.smallest(left)
             sets.append(smallest)
             left &= ~smallest
-    except OutcomeUnknown as waiting:
-        return Explanation(tuple(sets), tuple(search.inseparable), waiting.number, tuple(search.asked))
-    return Explanation(tuple(sets), tuple(search.inseparable), None, tuple(search.asked))
+    except OutcomeUnknown as unknown:
+        waiting = unknown.number
+    return Explanation(tuple(sets), tuple(search.inseparable), waiting, tuple(search.asked))
 
 
 class _Search:
@@ -97,23 +98,19 @@ class _Search:
         """A smallest set of moved axes that is bad, within a set that is."""
         needed = 0
         while self.outcome(needed) != "bad":
-            group, good = self._needed(needed, bad)
-            needed |= group
+            # An axis without which what is left is good, or a group that cannot be divided; the good set joins it.
+            good, end = needed, bad
+            while (end & ~good).bit_count() > 1:
+                closer = self._closer(needed, good, end)
+                if closer is None:
+                    self.inseparable.append(end & ~good)
+                    break
+                good, end = closer
+            needed |= end & ~good
             bad = needed | good
             if needed == bad:
                 break
         return needed
-
-    def _needed(self, base: int, bad: int) -> tuple[int, int]:
-        """An axis without which ``bad`` is good, or a group that cannot be divided; and the good set that it joins."""
-        good = base
-        while _size(bad & ~good) > 1:
-            closer = self._closer(base, good, bad)
-            if closer is None:
-                self.inseparable.append(bad & ~good)
-                break
-            good, bad = closer
-        return bad & ~good, good
 
     def _closer(self, base: int, good: int, bad: int) -> tuple[int, int] | None:
         """A good and a bad set with fewer axes between them; None if every way to divide these fails."""
@@ -137,15 +134,11 @@ class _Search:
             sum(bit for at, bit in enumerate(bits) if choice >> at & 1) for choice in range(1, (1 << len(bits)) - 1)
         ]
         half = len(bits) / 2.0
-        yield from sorted(parts, key=lambda part: (abs(_size(part) - half), not self._known(part), part))
+        yield from sorted(parts, key=lambda part: (abs(part.bit_count() - half), not self._known(part), part))
 
 
 def _bits(number: int) -> list[int]:
     return [1 << at for at in range(number.bit_length()) if number >> at & 1]
-
-
-def _size(number: int) -> int:
-    return number.bit_count()
 
 
 @dataclass(frozen=True)
@@ -199,7 +192,6 @@ class _Bisection:
     """The lattice between two receipts, with what is stored of it."""
 
     def __init__(self, store: Store, good: Parsed, bad: Parsed, rulebook: Rulebook, metric: Metric) -> None:
-        self._store = store
         self._metric = metric
         self._judge = Judge(store, rulebook, good, bad, metric)
         verdict = self._judge.compared(self._judge.a, self._judge.b).verdict
@@ -216,7 +208,16 @@ class _Bisection:
         self._stored: dict[int, BridgePoint] = {0: self._judge.a, self._lattice.full: self._judge.b}
         self._failing: dict[int, str] = {}
         self._effects: dict[int, Effect] = {}
-        self._read()
+        # What is stored between the two.
+        a, b = self._judge.a.configuration, self._judge.b.configuration
+        for item in store.query.mixtures(a, b, sorted(a.apart(b)), self._judge.a.parsed.receipt.run.kind):
+            place = self._lattice.place(item.configuration)
+            if place is None or place in (0, self._lattice.full):
+                continue
+            if item.newest is not None:
+                self._stored.setdefault(place, self._judge.stored(item.newest.id))
+            elif item.failed is not None:
+                self._failing.setdefault(place, f"{item.failed.name} ended {item.failed.outcome}")
         delta = self._judge.smallest_effect
         self._delta = SMALLEST_EFFECT if delta is None else delta
         self._direct = self._effect(self._lattice.full)
@@ -227,19 +228,6 @@ class _Bisection:
             again = self._direct.kind != "equivalent"
             return self._answer(Explanation((), (), None, ()), self._judge.a.parsed if again else None)
         return self._answer(walk(len(self._lattice.axes), self._outcome, self._stored.__contains__))
-
-    def _read(self) -> None:
-        """What is stored between the two."""
-        a, b = self._judge.a.configuration, self._judge.b.configuration
-        kind = self._judge.a.parsed.receipt.run.kind
-        for item in self._store.query.mixtures(a, b, sorted(a.apart(b)), kind):
-            place = self._lattice.place(item.configuration)
-            if place is None or place in (0, self._lattice.full):
-                continue
-            if item.newest is not None:
-                self._stored.setdefault(place, self._judge.stored(item.newest.id))
-            elif item.failed is not None:
-                self._failing.setdefault(place, f"{item.failed.name} ended {item.failed.outcome}")
 
     def _outcome(self, number: int) -> Outcome:
         """Whether a configuration is as bad as the bad side, by an effect verdict and never by one number."""
@@ -279,7 +267,15 @@ class _Bisection:
             direct=self._direct,
             sets=tuple(self._lattice.moved(number) for number in explained.sets),
             inseparable=tuple(self._lattice.moved(number) for number in explained.inseparable),
-            steps=tuple(self._step(number) for number in explained.asked),
+            steps=tuple(
+                WalkStep(
+                    self._lattice.moved(number),
+                    self._outcome(number),
+                    self._effect(number) if number in self._stored else None,
+                    self._stored[number].name if number in self._stored else self._lattice.label(number),
+                )
+                for number in explained.asked
+            ),
             avoided=tuple((self._lattice.label(number), why) for number, why in self._failing.items()),
             plan=plan,
             launches=launches,
@@ -292,9 +288,3 @@ class _Bisection:
             return launches_needed(self._judge.sigma(self._judge.a), self._delta)
         have = len(self._stored[number].launches)
         return max(1, (self._effect(number).needed or MIN_LAUNCHES) - have)
-
-    def _step(self, number: int) -> WalkStep:
-        known = number in self._stored
-        effect = self._effect(number) if known else None
-        name = self._stored[number].name if known else self._lattice.label(number)
-        return WalkStep(self._lattice.moved(number), self._outcome(number), effect, name)

@@ -31,7 +31,7 @@ from receipts.plugins.study.chain import (
     ranges,
 )
 from receipts.plugins.study.lattice import END, MAX_CHAINS, MAX_JUDGED_HOPS, START, Edge, Lattice, Search, graph_of
-from receipts.plugins.study.missing_runs import MAX_AXES, Ground, MissingRun, Route, cheapest
+from receipts.plugins.study.missing_runs import MAX_AXES, Ground, Route, cheapest
 from receipts.questions.neighbours import reasons
 from receipts.receipt import Parsed
 
@@ -290,7 +290,18 @@ def bridge_as_data(bridge: Bridge) -> dict[str, Any]:
         "by_axis": {
             axis: {"low": math.exp(item.low), "high": math.exp(item.high)} for axis, item in bridge.ranges.items()
         },
-        "interactions": [_interaction(item) for item in bridge.interactions],
+        "interactions": [
+            {
+                "axes": list(item.axes),
+                "corners": [corner.parsed.id for corner in item.corners],
+                "first": [_gain(gain) for gain in item.first],
+                "second": [_gain(gain) for gain in item.second],
+                "together": _gain(item.together),
+                "status": item.status,
+                "shown": item.shown,
+            }
+            for item in bridge.interactions
+        ],
         "broken": _chain(bridge.broken) if bridge.broken else None,
         "refused": [_hop(hop) for hop in bridge.refused],
         "missing": _route(bridge.route) if bridge.route is not None else None,
@@ -341,38 +352,25 @@ def _hop(hop: Hop) -> dict[str, Any]:
     }
 
 
-def _interaction(item: Interaction) -> dict[str, Any]:
-    return {
-        "axes": list(item.axes),
-        "corners": [corner.parsed.id for corner in item.corners],
-        "first": [_gain(gain) for gain in item.first],
-        "second": [_gain(gain) for gain in item.second],
-        "together": _gain(item.together),
-        "status": item.status,
-        "shown": item.shown,
-    }
-
-
 def _route(route: Route) -> dict[str, Any]:
     return {
         "new": len(route.new),
-        "runs": [_run(item) for item in route.runs],
+        "runs": [
+            {
+                "configuration": item.label,
+                "axes_as_b": list(item.moved),
+                "new": item.stored is None,
+                "receipt": item.stored.parsed.id if item.stored is not None else None,
+                "launches": item.launches,
+                "afresh": item.afresh,
+                "why": item.why or None,
+                "failing": item.failing or None,
+                "chip_seconds_per_step": item.chip_seconds,
+            }
+            for item in route.runs
+        ],
         "chain": [item._asdict() for item in route.legs],
         "avoided": [{"configuration": label, "why": why} for label, why in route.avoided],
-    }
-
-
-def _run(item: MissingRun) -> dict[str, Any]:
-    return {
-        "configuration": item.label,
-        "axes_as_b": list(item.moved),
-        "new": item.stored is None,
-        "receipt": item.stored.parsed.id if item.stored is not None else None,
-        "launches": item.launches,
-        "afresh": item.afresh,
-        "why": item.why or None,
-        "failing": item.failing or None,
-        "chip_seconds_per_step": item.chip_seconds,
     }
 
 
@@ -396,20 +394,17 @@ def _lines(bridge: Bridge) -> Iterator[str]:
         label = _quoted(hop.axis, ratio if hop.accepted else f"{ratio} · {hop.verdict.status}")
         yield f"{names[hop.a.parsed.id]} -> {names[hop.b.parsed.id]} [label={label}{style}];"
     if bridge.route is not None:
-        yield from _planned(bridge.route, {point.name: names[name] for name, point in points.items()})
+        # Configurations that have not been launched, and the hops that would lead over them.
+        places = {point.name: names[name] for name, point in points.items()}
+        for number, run in enumerate(bridge.route.new):
+            places[run.label] = f"m{number}"
+            yield f"m{number} [label={_quoted(run.label, f'{run.launches} launches missing')}, style=dotted];"
+        for leg in bridge.route.legs:
+            if leg.state == "not run":
+                yield f"{places[leg.a]} -> {places[leg.b]} [label={_quoted(leg.axis)}, style=dotted];"
 
 
 _COLOURS = {"rejected": "red", "inconclusive": "gray40"}
-
-
-def _planned(route: Route, names: dict[str, str]) -> Iterator[str]:
-    """Configurations that have not been launched, and the hops that would lead over them."""
-    for number, run in enumerate(route.new):
-        names[run.label] = f"m{number}"
-        yield f"m{number} [label={_quoted(run.label, f'{run.launches} launches missing')}, style=dotted];"
-    for leg in route.legs:
-        if leg.state == "not run":
-            yield f"{names[leg.a]} -> {names[leg.b]} [label={_quoted(leg.axis)}, style=dotted];"
 
 
 def _quoted(*lines: str) -> str:

@@ -195,13 +195,11 @@ class Judge:
 
     def gain(self, a: BridgePoint, b: BridgePoint) -> HopGain | None:
         """What B has over A by their launches."""
-        if self._exact(a):
+        # Of some metrics of memory equal launches of the store always agree.
+        exact = self._metric.summary == "memory" and self._metric.name in self._comparisons.floor(a.parsed).exact_memory
+        if exact:
             return exact_gain(a.values, b.values)
         return gain_of(a.values, b.values, self._sigma(a, (a.values, b.values)))
-
-    def _exact(self, a: BridgePoint) -> bool:
-        """Whether equal launches of the store always agree on the metric."""
-        return self._metric.summary == "memory" and self._metric.name in self._comparisons.floor(a.parsed).exact_memory
 
     def together(self, neither: BridgePoint, one: BridgePoint, other: BridgePoint, both: BridgePoint) -> HopGain | None:
         """What two axes have together over the product of both apart."""
@@ -304,7 +302,17 @@ def interactions(judge: Judge, hops: Sequence[Hop]) -> list[Interaction]:
     for hop in hops:
         if hop.verdict.status != "rejected":
             onward.setdefault(id(hop.a), {})[hop.axis] = hop
-    together = [item for square in _squares(onward) if (item := _interaction(judge, square)) is not None]
+    together = []
+    for square in _squares(onward):
+        x, y, y_after, x_after = square
+        corners = (x.a, x.b, y.b, y_after.b)
+        joint = judge.together(*corners)
+        gains = [hop.gain for hop in (x, x_after, y, y_after) if hop.gain is not None]
+        if joint is not None and len(gains) == len(square):
+            usable = all(hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed" for hop in square)
+            status = "accepted" if usable else "inconclusive"
+            first, second = (gains[0], gains[1]), (gains[2], gains[3])
+            together.append(Interaction((x.axis, y.axis), corners, first, second, joint, status))
     return sorted(together, key=lambda item: (-abs(item.together.log), item.axes))
 
 
@@ -319,21 +327,3 @@ def _squares(onward: Mapping[int, Mapping[str, Hop]]) -> Iterator[Square]:
                 after = onward.get(id(first.b), {}).get(y), onward.get(id(second.b), {}).get(x)
                 if x < y and after[0] is not None and after[1] is not None and after[0].b is after[1].b:
                     yield first, second, after[0], after[1]
-
-
-def _interaction(judge: Judge, square: Square) -> Interaction | None:
-    x, y, y_after, x_after = square
-    corners = (x.a, x.b, y.b, y_after.b)
-    joint = judge.together(*corners)
-    gains = [hop.gain for hop in (x, x_after, y, y_after) if hop.gain is not None]
-    if joint is None or len(gains) < len(square):
-        return None
-    all_usable = all(hop.verdict.comparable == "yes" and hop.verdict.path == "witnessed" for hop in square)
-    return Interaction(
-        axes=(x.axis, y.axis),
-        corners=corners,
-        first=(gains[0], gains[1]),
-        second=(gains[2], gains[3]),
-        together=joint,
-        status="accepted" if all_usable else "inconclusive",
-    )

@@ -368,8 +368,13 @@ def _chip_hours(parsed: Parsed, lane: Lane) -> float | None:
 
 def _written(experiment: Experiment, candidates: dict[str, Candidate], lane: Lane) -> Designed:
     """The experiment with its runs in order and their files, cut to its budget."""
-    looks, short = experiment.looks, ""
-    runs = _runs(experiment, looks.most)
+    most, short = experiment.looks.most, ""
+    # Each wave has every arm that still needs launches, and every other wave runs backward.
+    runs: list[tuple[str, int]] = []
+    missing = {arm.name: max(0, most - len(arm.receipts)) for arm in experiment.arms}
+    for wave in range(1, most + 1):
+        names = [arm.name for arm in experiment.arms if missing[arm.name] >= wave]
+        runs += [(name, wave) for name in (names if wave % 2 else names[::-1])]
     whole = replace(
         experiment, runs=tuple((f"{order:03d}-{arm}.json", arm, wave) for order, (arm, wave) in enumerate(runs, 1))
     )
@@ -385,16 +390,6 @@ def _written(experiment: Experiment, candidates: dict[str, Candidate], lane: Lan
         changes: dict[str, Any] = {**item.changes, **seeds, "run.label": experiment.label(arm, wave)}
         files[file] = write_plan(item.like, changes, lane)
     return Designed(whole, files, short)
-
-
-def _runs(experiment: Experiment, most: int) -> list[tuple[str, int]]:
-    """Arms in waves: each wave has every arm that still needs launches, and every other wave runs backward."""
-    runs: list[tuple[str, int]] = []
-    missing = {arm.name: max(0, most - len(arm.receipts)) for arm in experiment.arms}
-    for wave in range(1, most + 1):
-        names = [arm.name for arm in experiment.arms if missing[arm.name] >= wave]
-        runs += [(name, wave) for name in (names if wave % 2 else names[::-1])]
-    return runs
 
 
 def within(looks: Looks, launches: int) -> str:

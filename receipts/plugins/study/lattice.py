@@ -207,10 +207,6 @@ class Graph:
 
     links: dict[int, dict[int, str]] = field(default_factory=dict)
 
-    def axis(self, edge: Edge) -> str:
-        """The axis in which two joined points differ."""
-        return self.links[edge[0]][edge[1]]
-
     def distances(self, start: int, usable: Usable, *, backward: bool = False) -> dict[int, int]:
         """How many hops each point is from a start, over usable edges; backward, how many it is from there to it."""
         distances = {start: 0}
@@ -314,8 +310,10 @@ class Search:
         """
         while edges := self.graph.shortest(START, END, self.usable):
             way = next(self.graph.ways(START, END, edges))
-            if all(self._holds(edge) for edge in pairwise(way)):
-                self._rest()
+            if all(self.judge(edge) is not None and self.accepted(edge) for edge in pairwise(way)):
+                # What is refused leaves other ways of the same length, of which every hop was asked for as well.
+                for edge in self.graph.shortest(START, END, self.usable):
+                    self.judge(edge)
                 return
             if self.spent:
                 break
@@ -336,12 +334,3 @@ class Search:
         hops = [self.judged.get(edge) for edge in pairwise(way)]
         refused = sum(item is not None and item.verdict.status == "rejected" for item in hops)
         return refused, sum(item is None or item.verdict.status == "inconclusive" for item in hops)
-
-    def _holds(self, edge: Edge) -> bool:
-        self.judge(edge)
-        return self.accepted(edge)
-
-    def _rest(self) -> None:
-        # What is refused leaves other ways of the same length, of which every hop was asked for as well.
-        for edge in self.graph.shortest(START, END, self.usable):
-            self.judge(edge)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -162,10 +162,26 @@ def cheapest(ground: Ground, judge: Judge) -> Route | None:
         return None
     lattice, needed = ground.lattice, launches_needed(judge.sigma(judge.a), judge.smallest_effect)
     again = _again(way, ground, judge.sigma(judge.a) is not None)
-    runs = tuple(_runs(way, ground, needed, again))
+    runs: list[MissingRun] = []
+    for number in way:
+        moved, cost = lattice.moved(number), lattice.chip_seconds(number)
+        point, plan, wanted = ground.stored.get(number), lattice.plan(number), again.get(number)
+        if point is None and isinstance(plan, Parsed):
+            why = ground.failing.get(number, "")
+            runs.append(MissingRun(plan.raw, lattice.label(number), moved, needed, True, None, "", why, cost))
+        elif point is not None and wanted is not None:
+            raw = write_plan(point.parsed, {"run.label": point.parsed.receipt.run.label})
+            named = MissingRun(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
+            runs.append(named)
+    names = {at: ground.stored[at].name if at in ground.stored else lattice.label(at) for at in way}
+    legs: list[Leg] = []
+    for here, there in pairwise(way):
+        hop = ground.tools.known(here, there)
+        state = "not run" if hop is None else hop.verdict.status
+        legs.append(Leg(lattice.axes[(here ^ there).bit_length() - 1], names[here], names[there], state))
     failing = [(lattice.label(number), why) for number, why in ground.failing.items() if number not in way]
     failing += [(lattice.label(number), why) for number, why in ground.impossible.items()]
-    return Route(runs, tuple(_legs(way, ground)), tuple(failing))
+    return Route(tuple(runs), tuple(legs), tuple(failing))
 
 
 def launches_needed(sigma: Sigma | None, delta: float | None) -> int:
@@ -203,19 +219,6 @@ class _Again(NamedTuple):
     why: str
 
 
-def _runs(way: Sequence[int], ground: Ground, needed: int, again: Mapping[int, _Again]) -> Iterator[MissingRun]:
-    lattice = ground.lattice
-    for number in way:
-        moved, cost = lattice.moved(number), lattice.chip_seconds(number)
-        point, plan, wanted = ground.stored.get(number), lattice.plan(number), again.get(number)
-        if point is None and isinstance(plan, Parsed):
-            failing = ground.failing.get(number, "")
-            yield MissingRun(plan.raw, lattice.label(number), moved, needed, True, None, "", failing, cost)
-        elif point is not None and wanted is not None:
-            raw = write_plan(point.parsed, {"run.label": point.parsed.receipt.run.label})
-            yield MissingRun(raw, point.name, moved, wanted.launches, wanted.afresh, point, wanted.why, "", cost)
-
-
 def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]:
     """Stored configurations that need launches, how many, and why."""
     repeats: dict[int, _Again] = {}
@@ -242,17 +245,3 @@ def _again(way: Sequence[int], ground: Ground, floor: bool) -> dict[int, _Again]
                 why = "too few launches to show their spread, and no noise floor"
                 wants(number, MIN_LAUNCHES, why, least=0, usable=True)
     return repeats
-
-
-def _legs(way: Sequence[int], ground: Ground) -> Iterator[Leg]:
-    names = {number: _name(number, ground) for number in way}
-    for here, there in pairwise(way):
-        axis = ground.lattice.axes[(here ^ there).bit_length() - 1]
-        hop = ground.tools.known(here, there)
-        state = "not run" if hop is None else hop.verdict.status
-        yield Leg(axis, names[here], names[there], state)
-
-
-def _name(number: int, ground: Ground) -> str:
-    point = ground.stored.get(number)
-    return point.name if point is not None else ground.lattice.label(number)

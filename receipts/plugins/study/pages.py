@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from receipts import metrics
 from receipts.axes.inputs import leaf
 from receipts.base.text import UNKNOWN
-from receipts.publish.page import Cell, Code, Page, Section, Table, lines_of, points_of, sections_of, table_of
+from receipts.publish.page import Cell, Code, Page, Section, lines_of, points_of, sections_of, table_of
 from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.text import words
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from receipts.plugins.study.experiment import Experiment
     from receipts.plugins.study.progress import ExperimentProgress
     from receipts.plugins.study.sweep import Sweep, SweepCell
-    from receipts.stats.equivalence import Effect
 
 
 say_of_sweep = words("sweep")
@@ -35,9 +34,14 @@ def sweep_page(sweep: Sweep, metric: str) -> Page:
     for at, cell in enumerate(sweep.cells):
         if cell.refused:
             reasons.setdefault(cell.refused, []).append(str(at))
+    # One cell a row; the last part of an axis names its column.
+    varied = " | ".join(map(leaf, sweep.vary))
+    header = f"# | {varied} | #launches ^5 | #{named(metrics.get(metric))} ^1"
+    header += " | #change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"
+    grid = table_of("Grid", header, (_sweep_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
     pairs = ", ".join(say_of_sweep("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
     sections = sections_of(
-        Section("grid", say_of_sweep("grid"), tables=(_grid(sweep, metric),)),
+        Section("grid", say_of_sweep("grid"), tables=(grid,)),
         Section(
             "refused", say_of_sweep("refused"), points=points_of((", ".join(at), why) for why, at in reasons.items())
         ),
@@ -69,14 +73,6 @@ def _sweep_headline(sweep: Sweep, metric: str) -> Cell:
         gains = best > 1.0 if better == "higher" else best < 1.0
         counts.append(say_of_sweep("best", change=signed(best), cell=at) if gains else say_of_sweep("base_best"))
     return (say_of_sweep("headline", n=statuses.total(), base=base, counts=", ".join(counts)),)
-
-
-def _grid(sweep: Sweep, metric: str) -> Table:
-    """One cell a row; the last part of an axis names its column."""
-    varied = " | ".join(map(leaf, sweep.vary))
-    header = f"# | {varied} | #launches ^5 | #{named(metrics.get(metric))} ^1"
-    header += " | #change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"
-    return table_of("Grid", header, (_sweep_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
 
 
 def _sweep_cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> tuple[str, ...]:
@@ -123,7 +119,15 @@ def bisection_page(seen: Bisected) -> Page:
     lead = [say_of_bisection("inseparable", axes=", ".join(item)) for item in seen.inseparable]
     if seen.sets == (("code",),) and seen.commits is not None and seen.plan is None:
         lead.append(say_of_bisection("git", good=seen.commits[0], bad=seen.commits[1]))
-    rows = ((", ".join(item.moved), item.name, *_change_and_interval(item.effect), item.outcome) for item in seen.steps)
+    rows = (
+        (
+            ", ".join(item.moved),
+            item.name,
+            *((UNKNOWN, UNKNOWN) if (one := item.effect) is None else (signed(one.ratio), ends(one.low, one.high))),
+            item.outcome,
+        )
+        for item in seen.steps
+    )
     table = table_of("", "moved… | launch… ^2 | #change | 95 % interval ^1 | outcome", rows)
     sections = sections_of(
         Section("steps", say_of_bisection("steps"), tables=(table,)),
@@ -150,10 +154,6 @@ def bisection_headline(seen: Bisected) -> str:
     if len(causes) == 1:
         return say_of_bisection("explained", change=signed(seen.direct.ratio), axes=causes[0])
     return say_of_bisection("several", change=signed(seen.direct.ratio), n=len(causes), axes="; ".join(causes))
-
-
-def _change_and_interval(effect: Effect | None) -> tuple[str, str]:
-    return (signed(effect.ratio), ends(effect.low, effect.high)) if effect is not None else (UNKNOWN, UNKNOWN)
 
 
 say_of_experiment = words("plan")

@@ -17,7 +17,6 @@ from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.receipt import Parsed
     from receipts.store import Store
 
 Answer = Literal["faster", "slower", "equivalent", "supported", "refuted", "run on", "cannot be decided", "rejected"]
@@ -64,15 +63,19 @@ class ExperimentProgress:
 
 def progress_of(store: Store, rulebook: Rulebook, experiment: Experiment) -> ExperimentProgress:
     """Read what came in, and answer each question at its look; Holm over the questions."""
+    from receipts.store import Condition, Filters
+
     comparisons = Comparisons(store, rulebook)
     lane = rulebook.lanes.of(experiment.lane)
     metric = metrics.get(experiment.metric)
-    arms = {arm.name: _launches(store, experiment, arm.name, arm.receipts) for arm in experiment.arms}
-    samples = {name: comparisons.samples(group, experiment.metric) if group else () for name, group in arms.items()}
     logs: dict[str, list[float]] = {}
-    for name, group in samples.items():
-        values = [Launch(item, lane).read(metric).value for item in group]
-        logs[name] = [math.log(value) for value in values if value is not None and value > 0.0]
+    for arm in experiment.arms:
+        # Stored launches that stand: those that it began with, and those that carry its label.
+        rows = store.find(Filters((Condition("label", "=", f"{experiment.id}/{arm.name}/*"),), limit=500))
+        group = [store.parsed(name) for name in dict.fromkeys([*arm.receipts, *(row.id for row in rows)])]
+        samples = comparisons.samples(group, experiment.metric) if group else ()
+        values = [Launch(item, lane).read(metric).value for item in samples]
+        logs[arm.name] = [math.log(value) for value in values if value is not None and value > 0.0]
     answers: dict[str, LookResult] = {}
     waiting = list(experiment.contrasts)
     while waiting:
@@ -91,15 +94,6 @@ def progress_of(store: Store, rulebook: Rulebook, experiment: Experiment) -> Exp
     )
 
 
-def _launches(store: Store, experiment: Experiment, arm: str, known: Sequence[str]) -> list[Parsed]:
-    """Stored launches of an arm that stand: those that it began with, and those that carry its label."""
-    from receipts.store import Condition, Filters
-
-    rows = store.find(Filters((Condition("label", "=", f"{experiment.id}/{arm}/*"),), limit=500))
-    ids = [*known, *(row.id for row in rows)]
-    return [store.parsed(name) for name in dict.fromkeys(ids)]
-
-
 def answer_of(
     experiment: Experiment, looks: Looks, contrast: Contrast, logs: dict[str, list[float]], better: str
 ) -> LookResult:
@@ -113,7 +107,9 @@ def answer_of(
         place += f"; {NOISIER}"
     if number is None:
         return LookResult(contrast, "run on", len(a), len(b), None, None, None, place)
-    estimate = _improvement(estimated(a, b, experiment, looks), better)
+    estimate = estimated(a, b, experiment, looks)
+    if better == "lower":
+        estimate = estimate._replace(log_ratio=-estimate.log_ratio)
     half = estimate.half_width(looks.confidences[number - 1])
     low, high = math.exp(estimate.log_ratio - half), math.exp(estimate.log_ratio + half)
     answer = decide(contrast, low, high, experiment.effect)
@@ -143,10 +139,6 @@ def estimated(a: Sequence[float], b: Sequence[float], experiment: Experiment, lo
     own, separate = pooled((a, b)), welch(a, b)
     equal = against_floor(a, b, own) if own is not None else separate
     return max(equal, separate, key=lambda item: item.error)
-
-
-def _improvement(estimate: RatioEstimate, better: str) -> RatioEstimate:
-    return estimate._replace(log_ratio=-estimate.log_ratio) if better == "lower" else estimate
 
 
 def decide(contrast: Contrast, low: float, high: float, effect: float) -> Answer:

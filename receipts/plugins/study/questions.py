@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,9 +12,6 @@ from receipts.base.errors import UsageError
 if TYPE_CHECKING:
     from receipts.api.answer import Answer
     from receipts.api.session import Session
-    from receipts.plugins.study.bisection import Bisected
-    from receipts.plugins.study.bridge import Bridge
-    from receipts.plugins.study.sweep import Sweep
 
 
 @question(
@@ -75,11 +71,14 @@ def bridge(
     from receipts.plugins.study.bridge import bridge, bridge_as_data, bridge_as_dot
     from receipts.plugins.study.bridge_page import bridge_page, bridge_picture
     from receipts.publish.pictures.svg import svg_file
+    from receipts.questions.plan import file_name
 
     store = session.store
     sides = session.two(a, b)
     bridged = bridge(store, *sides, session.rulebook, metric=metric, most=most, progress=session.advance)
-    plans = _missing_plans(bridged)
+    # The plans of the missing runs by their names, in the order of the chain.
+    runs = bridged.route.runs if bridged.route is not None else ()
+    plans = {f"{number:02d}-{file_name(run.label)}.json": run.plan for number, run in enumerate(runs, 1)}
 
     def shown(written: str | None = None) -> Any:
         return bridge_page(bridged, placed(written) if written is not None else None)
@@ -101,14 +100,6 @@ def bridge(
             "dot": lambda: bridge_as_dot(bridged),
         },
     )
-
-
-def _missing_plans(bridge: Bridge) -> Mapping[str, bytes | str]:
-    """The plans of the missing runs by their names, in the order of the chain."""
-    from receipts.questions.plan import file_name
-
-    runs = bridge.route.runs if bridge.route is not None else ()
-    return {f"{number:02d}-{file_name(run.label)}.json": run.plan for number, run in enumerate(runs, 1)}
 
 
 @question("sweep", costly=True, alone=unnamed, forms=("csv",))
@@ -135,6 +126,7 @@ def sweep(
     """
     from receipts.api.answer import Answer
     from receipts.api.session import documents
+    from receipts.judging.verdict import verdict_to_json
     from receipts.plugins.study.pages import sweep_page
     from receipts.plugins.study.sweep import sweep
     from receipts.questions.comparisons import Comparisons
@@ -147,13 +139,6 @@ def sweep(
     stored = session.asks_store or not documents(receipts)
     comparisons = Comparisons(session.store if stored else None, session.rulebook)
     grid = sweep(unique, names, comparisons, metric, head, waivers=waivers, study=study)
-    data = _sweep_data(grid, metric)
-    return Answer(data, lambda: sweep_page(grid, metric), rows=data["cells"])
-
-
-def _sweep_data(grid: Sweep, metric: str) -> dict[str, Any]:
-    from receipts.judging.verdict import verdict_to_json
-
     cells = [
         {
             "coordinates": dict(zip(grid.vary, cell.coordinates, strict=True)),
@@ -165,7 +150,8 @@ def _sweep_data(grid: Sweep, metric: str) -> dict[str, Any]:
         for cell in grid.cells
     ]
     links = [{"a": link.a, "b": link.b, "axis": link.axis} for link in grid.links]
-    return {"metric": metric, "vary": list(grid.vary), "cells": cells, "links": links}
+    data = {"metric": metric, "vary": list(grid.vary), "cells": cells, "links": links}
+    return Answer(data, lambda: sweep_page(grid, metric), rows=cells)
 
 
 @question(
@@ -211,10 +197,14 @@ def bisect(
     from receipts.api.answer import Answer
     from receipts.plugins.study.bisection import bisect
     from receipts.plugins.study.pages import bisection_page
+    from receipts.questions.plan import file_name, write_plan
 
     store = session.store
     seen = bisect(store, *session.two(good, bad), session.rulebook, metric)
-    plans = _next_step(seen)
+    plans = None
+    if seen.plan is not None:
+        label = seen.plan.receipt.run.label or "as-stored"
+        plans = {f"{len(seen.steps):02d}-{file_name(label)}.json": write_plan(seen.plan, {"run.label": label})}
     data = {
         "axes": seen.axes,
         "metric": seen.metric,
@@ -233,13 +223,3 @@ def bisect(
         placed=lambda folder: {"plan": next((f"{folder}/{name}" for name in plans or ()), None)},
         files={"plan": lambda: plans},
     )
-
-
-def _next_step(seen: Bisected) -> Mapping[str, bytes | str] | None:
-    """The plan of the next step, by its name."""
-    from receipts.questions.plan import file_name, write_plan
-
-    if seen.plan is None:
-        return None
-    label = seen.plan.receipt.run.label or "as-stored"
-    return {f"{len(seen.steps):02d}-{file_name(label)}.json": write_plan(seen.plan, {"run.label": label})}

@@ -82,8 +82,13 @@ def _planned(size: float, df: float | None, alpha: float, power: float) -> Looks
     fixed = next(enough, MAX_LAUNCHES)
     best: tuple[tuple[bool, float, int], Looks] | None = None
     for most in sorted({fixed, min(max(fixed + 1, math.floor(1.1 * fixed)), MAX_LAUNCHES)}):
+        # At most `MAX_LOOKS` looks, evenly, the last one at ``most``.
+        first = min(_first(df), most)
+        count = min(MAX_LOOKS, most - first + 1)
+        start = max(first, math.ceil(most / (count + 1)))
+        places = {round(start + (most - start) * index / max(count - 1, 1)) for index in range(count)} | {most}
         for shape in _SHAPES:
-            looks = _calibrated(_places(most, df), shape, df, alpha)
+            looks = _calibrated(tuple(sorted(places)), shape, df, alpha)
             reached, mean, median = _performance(looks, size)
             rank = (reached < power, mean if reached >= power else -reached, most)
             if best is None or rank < best[0]:
@@ -96,14 +101,6 @@ def _planned(size: float, df: float | None, alpha: float, power: float) -> Looks
 def _first(df: float | None) -> int:
     """Launches a side at the first look: three show their own spread."""
     return 2 if df is not None else 3
-
-
-def _places(most: int, df: float | None) -> tuple[int, ...]:
-    """At most `MAX_LOOKS` looks, evenly, the last one at ``most``."""
-    first = min(_first(df), most)
-    count = min(MAX_LOOKS, most - first + 1)
-    start = max(first, math.ceil(most / (count + 1)))
-    return tuple(sorted({round(start + (most - start) * index / max(count - 1, 1)) for index in range(count)} | {most}))
 
 
 def _calibrated(launches: tuple[int, ...], shape: float, df: float | None, alpha: float) -> Looks:

@@ -6,7 +6,7 @@ one counted axis apart.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -89,7 +89,8 @@ def sweep(
     rulebook, paths = comparisons.rulebook, tuple(every(lambda name: leaf_path(name, receipts), vary))
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
-    for item in sorted(receipts, key=_precedence):
+    by_start = sorted(receipts, key=lambda item: (item.receipt.run.started.timestamp(), item.name))
+    for item in sorted(by_start, key=lambda item: item.receipt.run.outcome not in UNFAILED):
         groups.setdefault(_coordinates(item, paths), []).append(item)
     if len(groups) > MAX_CELLS:
         raise UsageError(f"the sweep has {len(groups)} cells, more than {MAX_CELLS}; narrow what it selects")
@@ -108,28 +109,25 @@ def sweep(
             verdict = comparisons.verdict(sides, **options)
             reasons = [item for item in (_reason(verdict, sides.b[0], rulebook.rules), apart) if item]
             cells.append(SweepCell(key, sides.b, verdict, "; ".join(reasons), sides.side_b.lost))
-    return Sweep(paths, tuple(cells), tuple(_links(cells, rulebook)))
+    links = []
+    for (i, a), (j, b) in combinations(enumerate(cells), 2):
+        lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
+        difference = difference_under(lane, a.launches[0], b.launches[0])
+        if len(difference.axes) == 1 and not difference.unknown:
+            links.append(SweepLink(i, j, difference.axes[0]))
+    return Sweep(paths, tuple(cells), tuple(links))
 
 
 def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:
-    values = effective(parsed)
-    return tuple(_text(_value(parsed, values, path)) for path in paths)
-
-
-def _value(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:
-    if not path.startswith(PREFIX):
-        return values.get(path)
-    text = input_value(parsed, path)
-    return None if text is None else normal(text)
-
-
-def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
-    run = parsed.receipt.run
-    return run.outcome not in UNFAILED, run.started.timestamp(), parsed.name
-
-
-def _text(value: Any) -> str:
-    return "not stated" if value is None else ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    values, texts = effective(parsed), []
+    for path in paths:
+        value = values.get(path)
+        if path.startswith(PREFIX):
+            text = input_value(parsed, path)
+            value = None if text is None else normal(text)
+        shown = ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        texts.append("not stated" if value is None else shown)
+    return tuple(texts)
 
 
 def _sortable(key: tuple[str, ...]) -> list[tuple[int, float, str]]:
@@ -173,13 +171,3 @@ def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
     if any(item.code in rules.about(Topic.AXES) for item in errors):
         return f"{len(verdict.counted)} axes: {', '.join(verdict.counted)}"
     return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
-
-
-def _links(cells: Sequence[SweepCell], rulebook: Rulebook) -> list[SweepLink]:
-    links = []
-    for (i, a), (j, b) in combinations(enumerate(cells), 2):
-        lane = rulebook.lanes.of(a.launches[0].receipt.run.lane)
-        apart = difference_under(lane, a.launches[0], b.launches[0])
-        if len(apart.axes) == 1 and not apart.unknown:
-            links.append(SweepLink(i, j, apart.axes[0]))
-    return links

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from receipts.plugins.study import waterfall
+from receipts.plugins.study import bridge_page
 from receipts.publish.pictures.svg import VARIABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,9 +16,9 @@ HOSTILE = "<script>alert(1)</script>\u202e\x00 \" ' & ]]> " + "w" * 10_000
 
 
 def picture(label: str = "bridge", name: str = "p5") -> str:
-    hops = [waterfall.WaterfallHop(label, math.log(1.25)), waterfall.WaterfallHop("recompute", math.log(0.8))]
-    total = waterfall.WaterfallHop("B against A", 0.0, -0.02, 0.02)
-    drawn = waterfall.picture(hops, total, metric="tokens/s", name=name, title=label)
+    hops = [bridge_page.WaterfallHop(label, math.log(1.25)), bridge_page.WaterfallHop("recompute", math.log(0.8))]
+    total = bridge_page.WaterfallHop("B against A", 0.0, -0.02, 0.02)
+    drawn = bridge_page.waterfall(hops, total, metric="tokens/s", name=name, title=label)
     assert drawn is not None
     return drawn
 
@@ -66,9 +66,9 @@ def test_axes_have_titles_with_units() -> None:
 
 
 def test_no_hop_is_no_picture_and_a_hop_of_nothing_is_one() -> None:
-    total = waterfall.WaterfallHop("B against A", 0.0)
-    assert waterfall.picture([], total, metric="tokens/s", name="p", title="t") is None
-    assert waterfall.picture([waterfall.WaterfallHop("nothing", 0.0)], total, metric="m", name="p", title="t")
+    total = bridge_page.WaterfallHop("B against A", 0.0)
+    assert bridge_page.waterfall([], total, metric="tokens/s", name="p", title="t") is None
+    assert bridge_page.waterfall([bridge_page.WaterfallHop("nothing", 0.0)], total, metric="m", name="p", title="t")
 
 
 def test_bars_of_a_bridge_follow_one_another_and_end_where_the_whole_does() -> None:
