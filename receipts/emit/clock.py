@@ -16,7 +16,6 @@ from types import FunctionType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import ModuleType
     from typing import Any
 
 CLOCKS = ("perf_counter_ns", "perf_counter", "monotonic_ns", "monotonic", "time_ns", "time")
@@ -30,20 +29,15 @@ def _is_own(name: str) -> bool:
     return kind and (function.__name__, getattr(function, "__self__", None)) == (name, time)
 
 
-def _own_module() -> ModuleType:
-    """The built-in module, made anew. Raises ImportError where this interpreter cannot."""
-    importer = sys.modules["_frozen_importlib"].BuiltinImporter
-    spec = importer.find_spec("time")
-    module: ModuleType = importer.create_module(spec)
-    importer.exec_module(module)
-    return module
-
-
 _own: Any = time
 refused = False
 if not all(_is_own(name) for name in CLOCKS):
     try:
-        _own = _own_module()
+        # The built-in module, made anew.
+        _importer = sys.modules["_frozen_importlib"].BuiltinImporter
+        _anew = _importer.create_module(_importer.find_spec("time"))
+        _importer.exec_module(_anew)
+        _own = _anew
     except Exception:  # no CPython: the job's functions are all there is
         refused = True
 _clocks = {name: getattr(_own, name) for name in CLOCKS}
@@ -90,16 +84,7 @@ def replaced() -> int:
     spaces: list[Any] = [getattr(module, "__dict__", {}) for module in modules]
     kinds = [kind for space in spaces for kind in space.values() if isinstance(kind, type)]
     spaces += [vars(kind) for kind in kinds if kind.__module__.startswith(package)]
-    unlike = {
-        id(item)
-        for space in spaces
-        for item in list(space.values())
-        if isinstance(item, FunctionType) and _home(item) not in known
-    }
-    return len(unlike)
-
-
-def _home(function: FunctionType) -> str:
-    """The package that a function was defined in; those that a named tuple makes are Python's."""
-    name = str(function.__globals__.get("__name__") or "")
-    return "collections" if name.startswith("namedtuple_") else name.partition(".")[0]
+    functions = {id(item): item for space in spaces for item in list(space.values()) if isinstance(item, FunctionType)}
+    homes = (str(function.__globals__.get("__name__") or "") for function in functions.values())
+    # What a named tuple makes is Python's.
+    return sum(not home.startswith("namedtuple_") and home.partition(".")[0] not in known for home in homes)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from receipts.emit.contract import UnstatedFact
     from receipts.emit.run_record import RunRecord
 
-
-if TYPE_CHECKING:
     Given = ParamSpec("Given")
 
 

@@ -36,39 +36,18 @@ class Contract:
     ``needs`` are what most lanes ask for, each with the rule that asks; a lane says what it asks besides, and not.
     """
 
-    __slots__ = (
-        "collections",
-        "evidence_rule",
-        "groups",
-        "lanes",
-        "leaves",
-        "names",
-        "needs",
-        "ranks",
-        "schema_version",
-    )
+    schema_version: str
+    leaves: Mapping[str, Sequence[Any]]
+    lanes: Mapping[str, Any]
+    needs: Mapping[str, str]
+    names: Mapping[str, str]
+    ranks: Mapping[str, str]
+    groups: Mapping[str, str]
+    collections: Sequence[str]
+    evidence_rule: str
 
-    def __init__(
-        self,
-        schema_version: str,
-        leaves: Mapping[str, Sequence[Any]],
-        lanes: Mapping[str, Any],
-        needs: Mapping[str, str],
-        names: Mapping[str, str],
-        ranks: Mapping[str, str],
-        groups: Mapping[str, str],
-        collections: Sequence[str] = (),
-        evidence_rule: str = "",
-    ) -> None:
-        self.schema_version = schema_version
-        self.leaves = leaves
-        self.lanes = lanes
-        self.needs = needs
-        self.names = names
-        self.ranks = ranks
-        self.groups = groups
-        self.collections = collections
-        self.evidence_rule = evidence_rule
+    def __init__(self, **tables: Any) -> None:
+        self.__dict__.update(tables)
 
     def check(self, path: str, value: Any) -> Any:
         """The value as the receipt will hold it. Raises `InvalidValue` where the leaf is unknown or cannot hold it."""
@@ -96,8 +75,9 @@ class Contract:
         known = {*self.names, *self.names.values()}
         for word in value.lower().split("+"):
             close = difflib.get_close_matches(word, known, n=1, cutoff=0.85) if word not in known else []
+            letters = ["".join(sign for sign in text if not sign.isdigit()) for text in (word, *close)]
             # `flash3` is a word of its own, and no `flash2`: what has other digits is another version.
-            if close and (_letters(word) != _letters(close[0]) or sorted(word) == sorted(close[0])):
+            if close and (letters[0] != letters[1] or sorted(word) == sorted(close[0])):
                 return f"{path}: rules know no {word!r}; did you mean {self.names.get(close[0], close[0])}? It stands"
         return ""
 
@@ -118,10 +98,6 @@ def contract() -> Contract:
     with open(os.path.join(os.path.dirname(__file__), "contract.json"), encoding="utf-8") as stream:
         loaded = json.load(stream)
     return Contract(**loaded)
-
-
-def _letters(word: str) -> str:
-    return "".join(sign for sign in word if not sign.isdigit())
 
 
 def near(word: str, known: Mapping[str, Any] | Sequence[str]) -> str:
@@ -174,7 +150,10 @@ def _as(kind: Sequence[Any], value: Any) -> Any:
             raise InvalidValue(f"it must be a map of names to counts, and is {_is(value)}")
         return {key(item): _bounded(_whole(count), 0, 2**62) for item, count in value.items()}
     if name == "boolean":
-        return _boolean(value)
+        numpy = type(value).__module__ == "numpy" and type(value).__name__.rstrip("_") == "bool"
+        if not numpy and not isinstance(value, bool):
+            raise InvalidValue(f"it must be True or False, and is {_is(value)}")
+        return bool(value)
     if name == "integer":
         return _bounded(_whole(value), kind[1], kind[2])
     if name == "number":
@@ -189,21 +168,22 @@ def _as(kind: Sequence[Any], value: Any) -> Any:
 
         if not re.search(kind[1], text):
             raise InvalidValue(f"it must match {kind[1]}, and is {text!r:.80}")
-    return _time(text) if name == "time" else text
+    if name == "time":
+        from datetime import datetime
+
+        try:
+            time = datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidValue(f"{text!r:.60} is not a time; write it like 2026-03-02T09:00:00Z") from None
+        if time.tzinfo is None:
+            raise InvalidValue("the time has no zone; write it like 2026-03-02T09:00:00Z")
+    return text
 
 
 def _numeric(value: Any) -> bool:
     """Whether it is a number of numpy's: one that lies on the host, so that reading it waits for nothing."""
     kind = type(value)
     return kind.__module__ == "numpy" and kind.__name__.rstrip("_0123456789") in ("int", "uint", "float", "longdouble")
-
-
-def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if type(value).__module__ == "numpy" and type(value).__name__.rstrip("_") == "bool":
-        return bool(value)
-    raise InvalidValue(f"it must be True or False, and is {_is(value)}")
 
 
 def _whole(value: Any) -> int:
@@ -248,18 +228,6 @@ def _text(value: Any, longest: int, shortest: int = 1) -> str:
     if len(text) < shortest:
         raise InvalidValue("it is empty")
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _time(text: str) -> str:
-    from datetime import datetime
-
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidValue(f"{text!r:.60} is not a time; write it like 2026-03-02T09:00:00Z") from None
-    if time.tzinfo is None:
-        raise InvalidValue("the time has no zone; write it like 2026-03-02T09:00:00Z")
-    return text
 
 
 def _is(value: Any) -> str:
@@ -323,27 +291,25 @@ def missing(facts: StatedFacts, lane: str) -> tuple[UnstatedFact, ...]:
             less.update(change["less"])
             needs |= change["also"]
     needs = {need: rule for need, rule in needs.items() if need not in less}
+    wheels = {_spelled(f"wheels.{name}") for name in facts.maps.get("wheels", ())}
     for need, rule in needs.items():
-        if not any(facts.states(option) or _wheel_is_listed(facts, option) for option in need.split("|")):
+        if not any(facts.states(option) or _spelled(option) in wheels for option in need.split("|")):
             unstated.append(UnstatedFact(need, rule, how(need.partition("|")[0])))
     code = contract().evidence_rule
     for name in contracted["witness"]:
         path = f"path.witnessed.{name}"
         if not facts.states(path) and path not in needs and path not in less:
             unstated.append(UnstatedFact(path, code, how(path)))
-    best = max((_evidence_level(row) for row in facts.evidence), default=0)
+    levels = [str(row.get("level", "none")) for row in facts.evidence if row.get("sha256")]
+    best = max((_EVIDENCE_LEVELS.index(level) for level in levels if level in _EVIDENCE_LEVELS), default=0)
     if best < _EVIDENCE_LEVELS.index(contracted["evidence"]):
         unstated.append(UnstatedFact("evidence", code, f"{how('evidence')}; level {contracted['evidence']} is needed"))
     return tuple(unstated)
 
 
-def _wheel_is_listed(facts: StatedFacts, path: str) -> bool:
-    """Whether a wheel is listed under another spelling of its name: `torch_xla` is `torch-xla`."""
-    head, _, name = path.partition(".")
-    plain = name.replace("-", "_").replace(".", "_").lower()
-    return head == "wheels" and any(
-        entry.replace("-", "_").replace(".", "_").lower() == plain for entry in facts.maps.get(head, ())
-    )
+def _spelled(name: str) -> str:
+    """One spelling of a wheel's name: `torch_xla` is `torch-xla`."""
+    return name.replace("-", "_").replace(".", "_").lower()
 
 
 def unstated_summary(items: tuple[UnstatedFact, ...]) -> list[str]:
@@ -380,8 +346,3 @@ def unknown_lane(lane: str) -> str:
     close = near(lane, list(lanes))
     close = close if "did you mean" in close else ""
     return f"there is no shipped lane {lane!r}{close}; without a lane file of yours it is judged as unlisted"
-
-
-def _evidence_level(row: dict[str, object]) -> int:
-    level = str(row.get("level", "none"))
-    return _EVIDENCE_LEVELS.index(level) if row.get("sha256") and level in _EVIDENCE_LEVELS else 0

@@ -16,7 +16,7 @@ from receipts.emit.facts import CALLER, RECORDER
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from receipts.emit.losses import ScalarSeries
@@ -73,10 +73,23 @@ class WallSeconds(Seconds):
 
 def receipt_tree(record: RunRecord) -> dict[str, Any]:
     """The receipt of a record as nested objects, in the order of the schema. What nobody stated is absent."""
-    _state_run(record)
+    head, facts = record.head, record.facts
+    for name in ("launch", "lane", "kind", "started", "label", "session", "context", "site", "command", "tags"):
+        facts.put(f"run.{name}", head.get(name) or None, RECORDER)
+    for name in ("witness_for", "resumed_from", "start_step"):
+        facts.put(f"run.{name}", head.get(name), RECORDER)
+    facts.put("run.outcome", record.outcome or "crash", RECORDER)
+    facts.put("run.provenance", "measured", RECORDER)
+    facts.put("run.finished", record.finished or None, RECORDER)
+    facts.put("run.host", record.place.host or None, RECORDER)
+    facts.put("run.processes", [head["process"]], RECORDER)
+    facts.put("run.exit_code", record.exit_code, RECORDER)
     _state_measurement(record)
-    _state_failure(record)
-    facts = record.facts
+    failure = {name: value for name, value in record.failure.items() if name != "device"}
+    if failure and record.failure.get("device") is not None and record.place.world == 1:
+        failure.setdefault("chip", record.failure["device"])
+    for name, value in failure.items():
+        facts.put(f"failure.{name}", secrets.redact(value) if isinstance(value, str) else value, RECORDER)
     receipt: dict[str, Any] = {"schema_version": contract().schema_version}
     for path in contract().leaves:
         if path in facts.values:
@@ -176,20 +189,6 @@ def put_leaf(node: dict[str, Any], keys: list[str], value: Any) -> None:
     node[keys[-1]] = value
 
 
-def _state_run(record: RunRecord) -> None:
-    head, facts = record.head, record.facts
-    for name in ("launch", "lane", "kind", "started", "label", "session", "context", "site", "command", "tags"):
-        facts.put(f"run.{name}", head.get(name) or None, RECORDER)
-    for name in ("witness_for", "resumed_from", "start_step"):
-        facts.put(f"run.{name}", head.get(name), RECORDER)
-    facts.put("run.outcome", record.outcome or "crash", RECORDER)
-    facts.put("run.provenance", "measured", RECORDER)
-    facts.put("run.finished", record.finished or None, RECORDER)
-    facts.put("run.host", record.place.host or None, RECORDER)
-    facts.put("run.processes", [head["process"]], RECORDER)
-    facts.put("run.exit_code", record.exit_code, RECORDER)
-
-
 def _state_measurement(record: RunRecord) -> None:
     facts, place, steps = record.facts, "measurement", record.steps
     if steps:
@@ -211,17 +210,20 @@ def _state_measurement(record: RunRecord) -> None:
         facts.add_note(RECORDER, f"{steps} steps ran; the first {MAX_STEPS} are listed, the journal keeps them all")
     _state_series(record, record.losses, f"{place}.loss")
     _state_series(record, record.norms, f"{place}.gradient_norm")
-    facts.put(f"{place}.kernel_clock_ratio", _kernel_clock_ratio(record), RECORDER)
-    _state_goodput(record)
-
-
-def _kernel_clock_ratio(record: RunRecord) -> float | None:
-    """The run's seconds by the recorder's clock over those of the kernel's ticks; None where it was too short."""
-    begun: float = record.head.get("begun_elapsed", 0.0)
-    if not begun or not record.last_elapsed or record.last_elapsed - begun < MIN_SECONDS_OF_TICKS:
-        return None
-    seconds: float = (record.last_ns - record.head["begun_ns"]) / 1e9
-    return round(seconds / (record.last_elapsed - begun), 6)
+    begun = record.head.get("begun_elapsed", 0.0)
+    ticks = record.last_elapsed - begun
+    if begun and record.last_elapsed and ticks >= MIN_SECONDS_OF_TICKS:
+        seconds = (record.last_ns - record.head["begun_ns"]) / 1e9
+        facts.put(f"{place}.kernel_clock_ratio", round(seconds / ticks, 6), RECORDER)
+    gauges = record.gauges
+    if gauges is not None and steps:
+        # Wall time by category, each second once: what a span took inside a step is not the step's.
+        whole = max(0, record.last_ns - record.head.get("begun_ns", record.last_ns))
+        spent = {name: gauges[journal.SPAN_TIME + at] for at, name in enumerate(journal.SPANS) if name != "profile"}
+        inside = max(0, sum(record.durations()) - gauges[journal.SPANS_IN_STEPS])
+        spent |= {"step": inside, "idle": max(0, whole - inside - sum(spent.values()))}
+        for name, nanoseconds in spent.items():
+            facts.put(f"{place}.goodput.{name}_seconds", nanoseconds / 1e9, RECORDER)
 
 
 def _state_series(record: RunRecord, series: ScalarSeries, place: str) -> None:
@@ -241,30 +243,6 @@ def _state_series(record: RunRecord, series: ScalarSeries, place: str) -> None:
         facts.put(f"{place}.values", [value for _, value in kept], RECORDER)
 
 
-def _state_goodput(record: RunRecord) -> None:
-    """Wall time by category, each second once: what a span took inside a step is not the step's."""
-    gauges, facts = record.gauges, record.facts
-    if gauges is None or not record.steps:
-        return
-    whole = max(0, record.last_ns - record.head.get("begun_ns", record.last_ns))
-    spent = {name: gauges[journal.SPAN_TIME + at] for at, name in enumerate(journal.SPANS) if name != "profile"}
-    steps = max(0, sum(record.durations()) - gauges[journal.SPANS_IN_STEPS])
-    spent |= {"step": steps, "idle": max(0, whole - steps - sum(spent.values()))}
-    for name, nanoseconds in spent.items():
-        facts.put(f"measurement.goodput.{name}_seconds", nanoseconds / 1e9, RECORDER)
-
-
-def _state_failure(record: RunRecord) -> None:
-    facts, failure = record.facts, dict(record.failure)
-    device = failure.pop("device", None)
-    if not failure:
-        return
-    if device is not None and record.place.world == 1:
-        failure.setdefault("chip", device)
-    for name, value in failure.items():
-        facts.put(f"failure.{name}", secrets.redact(value) if isinstance(value, str) else value, RECORDER)
-
-
 def tree_text(node: dict[str, Any]) -> Iterator[str]:
     """The document in pieces, indented, with lists of plain values on one line, and a line end."""
     yield from _pieces(node, "")
@@ -281,36 +259,30 @@ def _pieces(value: Any, indent: str) -> Iterator[str]:
             sign = ",\n"
         yield f"\n{indent}}}"
     elif isinstance(value, Seconds):
-        yield from _numbers(value)
-    elif isinstance(value, list) and value and (isinstance(value[0], dict) or _wide(value)):
+        chunk: list[str] = []
+        sign = "["
+        for number in value:
+            chunk.append(repr(number))
+            if len(chunk) == _CHUNK:
+                yield sign + ", ".join(chunk)
+                sign = ", "
+                chunk.clear()
+        yield (sign if chunk or sign == "[" else "") + ", ".join(chunk) + "]"
+    elif (
+        isinstance(value, list)
+        and value
+        and (isinstance(value[0], dict) or (isinstance(value[0], str) and len(_plain(value)) > _WIDE))
+    ):
         sign = "[\n"
         for item in value:
+            parts = list(item.values()) if isinstance(item, dict) else []
+            nested = len(parts) > 8 or any(isinstance(part, dict | list) for part in parts)
             yield sign + inner
-            yield from _pieces(item, inner) if _nested(item) else (_plain(item),)
+            yield from _pieces(item, inner) if nested else (_plain(item),)
             sign = ",\n"
         yield f"\n{indent}]"
     else:
         yield _plain(value)
-
-
-def _numbers(values: Iterable[float]) -> Iterator[str]:
-    chunk: list[str] = []
-    sign = "["
-    for value in values:
-        chunk.append(repr(value))
-        if len(chunk) == _CHUNK:
-            yield sign + ", ".join(chunk)
-            sign = ", "
-            chunk.clear()
-    yield (sign if chunk or sign == "[" else "") + ", ".join(chunk) + "]"
-
-
-def _nested(item: Any) -> bool:
-    return isinstance(item, dict) and (len(item) > 8 or any(isinstance(part, dict | list) for part in item.values()))
-
-
-def _wide(value: list[Any]) -> bool:
-    return isinstance(value[0], str) and len(_plain(value)) > _WIDE
 
 
 def _plain(value: Any) -> str:

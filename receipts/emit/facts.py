@@ -7,7 +7,7 @@ back from a journal make the same facts. Nothing here raises for its input: what
 from __future__ import annotations
 
 from receipts.emit import secrets
-from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, InvalidValue, contract, key, near, printable, scalar
+from receipts.emit.contract import INPUT_MAPS, OPEN_MAPS, Contract, InvalidValue, contract, key, near, printable, scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -346,8 +346,11 @@ def _entry(name: str, entry: str, value: Any) -> Any:
         return value
     if name == "wheels":
         if isinstance(value, dict):
+            if value.get("version") is None:
+                raise InvalidValue("it says no version")
             shape = {"version": ["text", 500], "digest": ["text", 500], "editable": ["boolean"]}
-            return _object(value, shape, "version")
+            wheel = Contract(leaves=shape, names={})
+            return {name: wheel.check(name, item) for name, item in value.items() if item is not None}
         if not isinstance(value, str) or not value:
             raise InvalidValue("it must be a version")
         return value[:500]
@@ -357,12 +360,3 @@ def _entry(name: str, entry: str, value: Any) -> Any:
             flag["before_runtime"] = bool(value["before_runtime"])
         return flag
     return _scalar_of(entry, value)
-
-
-def _object(value: Mapping[str, Any], shape: Mapping[str, Any], needed: str) -> dict[str, Any]:
-    from receipts.emit.contract import Contract
-
-    if value.get(needed) is None:
-        raise InvalidValue(f"it says no {needed}")
-    leaves = Contract("", shape, {}, {}, {}, {}, {})
-    return {name: leaves.check(name, item) for name, item in value.items() if item is not None}

@@ -88,7 +88,11 @@ class ScalarSeries:
                 self.lazy, self.latest = kind, value
                 if given == self.due:
                     self.due = given + self.wait_stride
-                    self._wait(steps.current, value)
+                    self.waited = given
+                    self.waiting.append((steps.current, _without_graph(value)))
+                    if len(self.waiting) >= WAITING:
+                        self.waiting = self.waiting[::2]
+                        self.wait_stride *= 2
                 return
             value = float(value)
         # Here, and not in a call: every step comes by, with the processor's caches full of other things.
@@ -121,10 +125,8 @@ class ScalarSeries:
         self.numbers += 1
         if kept:
             self.keep += self.stride
-            if value - value == 0.0:
-                self._keep(step, value)
-
-    def _keep(self, step: int, value: float) -> None:
+        if not kept or value - value != 0.0:
+            return
         self.kept.append((step, value))
         if len(self.kept) < KEPT:
             self._write(len(self.kept) - 1)
@@ -144,13 +146,6 @@ class ScalarSeries:
         self.gauges[place] = 0
         self.floats[place + 1] = value
         self.gauges[place] = step + 1
-
-    def _wait(self, step: int, value: Any) -> None:
-        self.waiting.append((step, _without_graph(value)))
-        self.waited = self.given
-        if len(self.waiting) >= WAITING:
-            self.waiting = self.waiting[::2]
-            self.wait_stride *= 2
 
     def read(self, last: int, fault: Callable[[str], None]) -> None:
         """Read what has waited; the run has ended with step ``last``, and what it waits for is its own last step."""

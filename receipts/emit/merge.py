@@ -61,7 +61,7 @@ class UnmergeableParts(Exception):
 
 
 def load_part(path: str, ended: Callable[[RunRecord], None] | None = None) -> RankPart:
-    """A part from its file, or from the journal of a rank that could not write one. Raises Refused, OSError.
+    """A part from its file, or from the journal of a rank that could not write one. Raises UnmergeableParts, OSError.
 
     ``ended`` is called with a journal's record, so that a caller may know better how it ended.
     """
@@ -130,7 +130,7 @@ class Merged:
 
 
 def merge(given: Iterable[RankPart]) -> Merged:
-    """One receipt of all parts. Raises Refused where they are not of one launch."""
+    """One receipt of all parts. Raises UnmergeableParts where they are not of one launch."""
     ranked = _one_launch(sorted(given, key=lambda part: (part.rank, part.source)))
     world = ranked[0].world
     missing = tuple(sorted(set(range(world)) - {part.rank for part in ranked}))
@@ -166,7 +166,18 @@ def merge(given: Iterable[RankPart]) -> Merged:
         tree.setdefault("memory", {})["chips"] = rows
     if evidence := join.rows("evidence"):
         tree["evidence"] = evidence
-    tree["notes"] = _notes(join, ranked, missing)
+    notes = join.notes()
+    own = notes.setdefault(RECORDER, [])
+    if missing:
+        own.append(f"parts of {rank_join.ranks(missing)} of {world} are missing")
+    own += join.disagreements
+    outcomes: dict[str, list[int]] = {}
+    for part in ranked:
+        outcomes.setdefault(part.run["outcome"], []).append(part.rank)
+    if len(outcomes) > 1:
+        own += [f"{rank_join.ranks(members)}: {outcome}" for outcome, members in sorted(outcomes.items())]
+    own.append(f"merged from the parts of {len(ranked)} ranks on {hosts} hosts")
+    tree["notes"] = {topic: lines[:50] for topic, lines in sorted(notes.items()) if lines}
     receipt = {name: tree[name] for name in document.SECTIONS if tree.get(name) not in (None, {}, [])}
     # For a leaf that several ranks state, keep the first one's source.
     sources = {path: source for part in reversed(ranked) for path, source in part.sources.items()}
@@ -233,30 +244,38 @@ def _ending(ranked: list[RankPart]) -> dict[str, Any]:
     values["run.host"] = ranked[0].host or None
     values["run.processes"] = [process for part in ranked for process in part.run.get("processes", ())] or None
     failed = [part for part in ranked if part.run["outcome"] != "ok"]
-    cause = min(failed, key=lambda part: _order(part), default=None)
+    kinds = {part: _kind(part) for part in failed}
+    cause = min(
+        failed,
+        key=lambda part: (
+            _FIRST.index(kinds[part]) if kinds[part] in _FIRST else len(_FIRST),
+            part.receipt.get("failure", {}).get("class") is None,
+            _time(part.run.get("finished") or part.run["started"]),
+            part.rank,
+        ),
+        default=None,
+    )
     values["run.outcome"] = cause.run["outcome"] if cause is not None else "ok"
     values["run.exit_code"] = (cause or ranked[0]).run.get("exit_code")
-    if cause is None and _stepless(ranked):
+    stepless = all(
+        part.run["kind"] == "training" and "step_durations_seconds" not in part.receipt.get("measurement", {})
+        for part in ranked
+    )
+    if cause is None and stepless:
         values |= {"run.outcome": "crash", "failure.phase": "startup", "failure.message": ending.NO_STEP_MESSAGE}
     if cause is not None and "failure" in cause.receipt:
         failure = dict(cause.receipt["failure"])
         failure.setdefault("rank", cause.rank)
         if cause.run["outcome"] == "hang":
             failure |= _awaited(ranked)
-        elif _kind(cause) == "silent":
-            failure |= _missed(ranked, failure)
+        elif kinds[cause] == "silent" and (left := next((part for part in failed if kinds[part] == "bereft"), None)):
+            # Who lost one that ended without a word says so.
+            message = f"{failure.get('message', '')}; of rank {left.rank}: {left.receipt['failure']['message']}"
+            failure["message"] = message[: ending.MAX_MESSAGE]
         if cause.device is not None and "chip" not in failure:
             failure["chip"] = _chip_of(ranked, cause, cause.device)
         values |= {f"failure.{name}": value for name, value in failure.items()}
     return {path: value for path, value in values.items() if value is not None}
-
-
-def _stepless(ranked: list[RankPart]) -> bool:
-    """Whether a launch was to train, and no rank made a step."""
-    return all(
-        part.run["kind"] == "training" and "step_durations_seconds" not in part.receipt.get("measurement", {})
-        for part in ranked
-    )
 
 
 def _awaited(ranked: list[RankPart]) -> dict[str, Any]:
@@ -275,15 +294,6 @@ def _awaited(ranked: list[RankPart]) -> dict[str, Any]:
     return {"rank": behind[0], "step": least, "message": f"{words}; of rank {stuck[0]}: {message}"}
 
 
-def _missed(ranked: list[RankPart], failure: Mapping[str, Any]) -> dict[str, Any]:
-    """What the first rank says that lost one which ended without a word; else nothing."""
-    left = next((part for part in ranked if _kind(part) == "bereft"), None)
-    if left is None:
-        return {}
-    message = left.receipt["failure"]["message"]
-    return {"message": f"{failure.get('message', '')}; of rank {left.rank}: {message}"[: ending.MAX_MESSAGE]}
-
-
 def _kind(part: RankPart) -> str:
     """A part's outcome; of a crash without a class `silent`, of one for want of another rank `bereft`."""
     outcome: str = part.run["outcome"]
@@ -294,13 +304,6 @@ def _kind(part: RankPart) -> str:
     if failure.get("class") is None:
         return "silent"
     return "bereft" if ending.reports_lost_peer(str(failure.get("message", ""))) else "crash"
-
-
-def _order(part: RankPart) -> tuple[int, bool, float, int]:
-    kind = _kind(part)
-    rank = _FIRST.index(kind) if kind in _FIRST else len(_FIRST)
-    silent = part.receipt.get("failure", {}).get("class") is None
-    return rank, silent, _time(part.run.get("finished") or part.run["started"]), part.rank
 
 
 def _time(text: str) -> float:
@@ -333,30 +336,13 @@ def _chip_of(ranked: list[RankPart], part: RankPart, device: int) -> int:
     Where every process has one device, chips are ranks, however each process numbers its own. Else the devices of a
     host follow those of the hosts whose ranks come before.
     """
-    devices = {other.rank: _devices(other) for other in ranked}
+    devices = {
+        other.rank: {row["device"] for row in other.receipt.get("memory", {}).get("chips", ()) if "device" in row}
+        for other in ranked
+    }
     if all(len(own) <= 1 for own in devices.values()):
         return part.rank
     before, hosts = 0, list(dict.fromkeys(other.host for other in ranked))
     for host in hosts[: hosts.index(part.host)]:
         before += len({item for other in ranked if other.host == host for item in devices[other.rank]})
     return before + device
-
-
-def _devices(part: RankPart) -> set[int]:
-    rows = part.receipt.get("memory", {}).get("chips", ())
-    return {row["device"] for row in rows if "device" in row}
-
-
-def _notes(join: rank_join.RankJoin, ranked: list[RankPart], missing: tuple[int, ...]) -> dict[str, list[str]]:
-    notes = join.notes()
-    own = notes.setdefault(RECORDER, [])
-    if missing:
-        own.append(f"parts of {rank_join.ranks(missing)} of {ranked[0].world} are missing")
-    own += join.disagreements
-    outcomes: dict[str, list[int]] = {}
-    for part in ranked:
-        outcomes.setdefault(part.run["outcome"], []).append(part.rank)
-    if len(outcomes) > 1:
-        own += [f"{rank_join.ranks(members)}: {outcome}" for outcome, members in sorted(outcomes.items())]
-    own.append(f"merged from the parts of {len(ranked)} ranks on {len({part.host for part in ranked})} hosts")
-    return {topic: lines[:50] for topic, lines in sorted(notes.items()) if lines}

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 
+from receipts.emit.facts import RECORDER
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -230,8 +232,18 @@ class Probing:
 
         Those that come later are asked first: what they know of the job is more.
         """
-        modules, before = list(given) if given is not None else self._own(), self._stated
-        self._stated = []
+        before, self._stated = self._stated, []
+        modules: list[Any] = list(given or ())
+        if given is None:
+            import importlib
+
+            from receipts.emit import probes
+
+            for name in probes.NAMES:
+                try:
+                    modules.append(importlib.import_module(f"receipts.emit.probes.{name}"))
+                except Exception as error:
+                    self._facts.fault(name, f"the probe does not load: {type(error).__name__}: {error}")
         for module in modules:
             ranks = getattr(module, "RANKS", "all")
             if (ranks == "first" and self._place.rank) or (ranks == "host" and self._place.local_rank):
@@ -249,19 +261,6 @@ class Probing:
             )
             self._stated.append((module, stated))
         self._stated += before
-
-    def _own(self) -> list[ModuleType]:
-        import importlib
-
-        from receipts.emit import probes
-
-        modules = []
-        for name in probes.NAMES:
-            try:
-                modules.append(importlib.import_module(f"receipts.emit.probes.{name}"))
-            except Exception as error:
-                self._facts.fault(name, f"the probe does not load: {type(error).__name__}: {error}")
-        return modules
 
     def warm_up(self, steps: int) -> None:
         """Take a warm-up that was stated since the start."""
@@ -295,6 +294,15 @@ class Probing:
             self.seconds[stated.probe] = self.seconds.get(stated.probe, 0.0) + took
             if took > limit + 0.05:
                 self._facts.fault(stated.probe, f"{what} took {took:.1f} s, and {limit:.1f} s were its limit")
+
+    def finish(self) -> None:
+        """Ask them a last time, and note which took long."""
+        self.call("at_phase", "steady")
+        self.call("at_end")
+        slow = sorted((name, seconds) for name, seconds in self.seconds.items() if seconds >= 0.001)
+        if slow:
+            times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in slow)
+            self._facts.add_note(RECORDER, f"seconds that the probes took: {times}")
 
     def _here(self, function: Any, stated: ProbeOutput, arguments: tuple[Any, ...], what: str) -> None:
         try:

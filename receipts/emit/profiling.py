@@ -16,7 +16,7 @@ from receipts.emit.steps import BITS, StepTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any, Literal
 
 # The mark of what the recorder timed as a step: `ProfilerStep` reaches from the end of one to the end of the next.
@@ -132,7 +132,16 @@ class TorchTrace:
         global attention_calls, attention_passes
         with suppress(Exception):  # private names of this torch
             events = self._profile.profiler.kineto_results.events()
-            ran = set(_attention(events))
+            # By the shapes of query and key, (batch, heads, length, width), or of weights, (batch, heads, length, length).
+            ran: set[tuple[int, int | None, int | None]] = set()
+            for event in events:
+                name = event.name()
+                if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
+                    query, key = event.shapes()[:2]
+                    if len(query) == len(key) == 4:
+                        ran.add((int(query[1]), int(key[1]), int(query[3])))
+                elif name == "aten::_softmax" and len(shape := event.shapes()[0]) == 4 and shape[2] == shape[3]:
+                    ran.add((int(shape[1]), None, None))
             attention.clear()
             attention.update({item for item in ran if item[2] is not None} or ran)
             matmuls.clear()
@@ -161,18 +170,6 @@ class TorchTrace:
                 stream.write(text)
         self.drop()
         return [self.file]
-
-
-def _attention(events: Any) -> Iterator[tuple[int, int | None, int | None]]:
-    """By the shapes of query and key, (batch, heads, length, width), or of weights, (batch, heads, length, length)."""
-    for event in events:
-        name = event.name()
-        if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
-            query, key = event.shapes()[:2]
-            if len(query) == len(key) == 4:
-                yield int(query[1]), int(key[1]), int(query[3])
-        elif name == "aten::_softmax" and len(shape := event.shapes()[0]) == 4 and shape[2] == shape[3]:
-            yield int(shape[1]), None, None
 
 
 class JaxTrace:
@@ -271,14 +268,14 @@ def mark_steps(steps: StepTimer, timed: Callable[[int], Any]) -> Callable[[], No
             return super().__enter__()
 
         def __exit__(self, kind: Any, error: Any, trace: Any) -> Literal[False]:
-            if kind is not None:
+            if kind is not None or not self.inside:
                 close()
             return super().__exit__(kind, error, trace)
 
-        def _slowly(self, now: int) -> None:
-            # Every step under a trace is flagged, and so ends here; what follows may end the trace.
+        def _write(self, now: int) -> None:
+            # Every step under a trace is flagged, and so comes here; what follows may end the trace.
             close()
-            super()._slowly(now)
+            super()._write(now)
 
     steps.__class__ = MarkedSteps
     return end

@@ -117,7 +117,10 @@ class RankJoin:
         values = list(stated.values())
         if all(value == values[0] for value in values):
             return values[0]
-        plain = {rank: _plain(value) for rank, value in stated.items()}
+        plain = {
+            rank: value.get("value", value.get("version")) if isinstance(value, dict) else value
+            for rank, value in stated.items()
+        }
         own = key in _OWN_FLAGS if name == "flags" else name in INPUT_MAPS and key in _OWN_INPUTS
         if not own:
             self.disagreements.append(f"{name}.{key}: ranks disagree: {values_by_rank(plain)}")
@@ -131,14 +134,16 @@ class RankJoin:
         counted = {rank: len(steps) for rank, steps in series.items()}
         if len(set(counted.values())) > 1:
             ended = all(tree["run"]["outcome"] == "ok" for tree in self.trees.values())
-            line = f"ranks ended after different numbers of steps: {values_by_rank(counted)}"
             if ended:
+                line = f"ranks ended after different numbers of steps: {values_by_rank(counted)}"
                 self.disagreements.append(line)
         longest = max(counted.values(), default=0)
         slowest: list[float] = []
         skews: list[float] = []
         excluded = {step for steps in self.flags().values() for step in steps}
-        start, stop = self._window(longest)
+        windows = [tree.get("measurement", {}).get("window", {}) for tree in self.trees.values()]
+        start = max((window.get("start", 0) for window in windows), default=0)
+        stop = min((window.get("stop", longest) for window in windows), default=longest)
         for step in range(longest):
             at = [steps[step] for steps in series.values() if step < len(steps)]
             slowest.append(max(at))
@@ -154,12 +159,6 @@ class RankJoin:
         longest = max(map(len, series), default=0)
         at = ([walls[step] for walls in series if step < len(walls)] for step in range(longest))
         return [float(f"{sum(own) / len(own):.6g}") for own in at]
-
-    def _window(self, longest: int) -> tuple[int, int]:
-        windows = [tree.get("measurement", {}).get("window", {}) for tree in self.trees.values()]
-        start = max((window.get("start", 0) for window in windows), default=0)
-        stop = min((window.get("stop", longest) for window in windows), default=longest)
-        return start, stop
 
     def flags(self) -> dict[str, list[int]]:
         """Steps that any rank flagged."""
@@ -254,7 +253,3 @@ def _steps(tree: Mapping[str, Any], name: str = "step_durations_seconds") -> Seq
 
 def _off(row: Mapping[str, Any]) -> int:
     return abs(row["count"] - row["expected"]) if row.get("expected") is not None else 0
-
-
-def _plain(value: Any) -> Any:
-    return value.get("value", value.get("version")) if isinstance(value, dict) else value

@@ -77,13 +77,11 @@ class Recorder:
     ) -> None:
         label = label or os.environ.get("RECEIPTS_LABEL") or None  # of `receipts record --name`
         self._tokens: int | None = None
-        self._steps = StepTimer(self._more, self._after)
         self._spans: dict[str, TimedSpan] = {}
         about = {"lane": lane, "kind": kind, "label": label, "context": context, "tags": tags, "site": site}
         links = {"witness_for": witness_for, "resumed_from": resumed_from, "start_step": start_step}
         self._run = RunState(
             {**about, **links, "warmup": warmup, "synchronisation": synchronisation, "launch": launch},
-            self._steps,
             out=_path(out),
             journal=journal if isinstance(journal, bool) else _path(journal) or True,
             keep_journal=keep_journal is True,
@@ -92,6 +90,7 @@ class Recorder:
             deliver=deliver if isinstance(deliver, bool) else None,
             witness=witness if isinstance(witness, int) else None,
         )
+        self._steps = self._run.steps
         for name in unknown:
             self._run.fault(unknown_argument(name, list(Recorder.__init__.__kwdefaults__ or ())))
         for name, value in (("out", out), ("journal", journal)):
@@ -216,7 +215,7 @@ class Recorder:
                 known = self._spans[name] = TimedSpan(name, self._steps, self._run.at_span)
         except Exception as error:
             self._fault("span", error)
-            return TimedSpan("data", StepTimer(self._more, lambda _: None), lambda *_: None)
+            return TimedSpan("data", StepTimer(self._run.more, lambda _: None), lambda *_: None)
         return known
 
     @guarded
@@ -413,12 +412,6 @@ class Recorder:
 
     def __repr__(self) -> str:
         return f"Recorder({self._run.record.head.get('lane')!r}, {self.steps} steps)"
-
-    def _more(self, ended: int) -> Any:
-        return self._run.more(ended)
-
-    def _after(self, count: int) -> None:
-        self._run.after_step(count)
 
     def _fault(self, where: str, error: Exception) -> None:
         fault(self._run.fault, where, error)

@@ -65,11 +65,18 @@ def read_journal(path: str) -> Replay:
     torn: list[str] = []
     for kind, body, words in _whole_frames(memoryview(data), torn):
         if kind == b"H" and replayed is None:
-            replayed = Replay(_first_frame(body))
+            head = _parsed(body)
+            if not isinstance(head, dict) or head.get("format") != journal.FORMAT:
+                raise NotAJournal(f"it is not of format {journal.FORMAT}; read it with the version that wrote it")
+            replayed = Replay(head)
         elif replayed is None:
             raise NotAJournal("its first frame is broken: nothing says which run it is of")
         elif kind == b"E":
-            _take_event(replayed, body, torn)
+            event = _parsed(body)
+            if isinstance(event, list) and event and isinstance(event[0], str):
+                replayed.events.append(event)
+            else:
+                torn.append("an event of the journal is not one, and was left out")
         elif kind == b"G":
             page = words[: 8 * journal.GAUGES].ljust(8 * journal.GAUGES, b"\0")
             replayed.gauges, replayed.floats = array("q", page), array("d", page)
@@ -125,25 +132,11 @@ def _next_frame(data: memoryview, at: int) -> int:
     return -1
 
 
-def _first_frame(body: bytes) -> dict[str, Any]:
+def _parsed(body: bytes) -> Any:
     try:
-        parsed = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict) or parsed.get("format") != journal.FORMAT:
-        raise NotAJournal(f"it is not of format {journal.FORMAT}; read it with the version that wrote it")
-    return parsed
-
-
-def _take_event(replayed: Replay, body: bytes, torn: list[str]) -> None:
-    try:
-        event = json.loads(body)
-    except (ValueError, RecursionError):
-        event = None
-    if isinstance(event, list) and event and isinstance(event[0], str):
-        replayed.events.append(event)
-    else:
-        torn.append("an event of the journal is not one, and was left out")
+        return None
 
 
 def _take_steps(replayed: Replay, raw: bytes, torn: list[str]) -> None:
@@ -167,9 +160,16 @@ SILENT = (
 
 
 def recover(path: str) -> RunRecord:
-    """The record of a journal. Raises `replay.NotAJournal`, and OSError where the file cannot be read."""
+    """The record of a journal. Raises NotAJournal, and OSError where the file cannot be read."""
     replayed = read_journal(path)
-    head = _checked_head(replayed.head)
+    head = replayed.head
+    wanted = {"launch": str, "lane": str, "kind": str, "started": str, "host": str, "rank": int, "world": int}
+    wanted |= {"begun_ns": int, "begun_wall_ns": int, "process": int, "out": str, "command": str}
+    for name, kind in wanted.items():
+        if not isinstance(head.get(name), kind):
+            raise NotAJournal(f"its first frame says no {name}: it was not written by the recorder")
+    if not 0 <= head["rank"] < head["world"] <= places.MAX_WORLD:
+        raise NotAJournal(f"its first frame says rank {head['rank']} of {head['world']}")
     record = RunRecord(head)
     record.journal = replayed.digest
     record.replay(replayed.events)
@@ -211,33 +211,23 @@ def blame(record: RunRecord, outcome: str, failure: dict[str, Any]) -> None:
         record.failure = {}
 
 
-def _checked_head(head: dict[str, Any]) -> dict[str, Any]:
-    wanted = {"launch": str, "lane": str, "kind": str, "started": str, "host": str, "rank": int, "world": int}
-    wanted |= {"begun_ns": int, "begun_wall_ns": int, "process": int, "out": str, "command": str}
-    for name, kind in wanted.items():
-        if not isinstance(head.get(name), kind):
-            raise NotAJournal(f"its first frame says no {name}: it was not written by the recorder")
-    if not 0 <= head["rank"] < head["world"] <= places.MAX_WORLD:
-        raise NotAJournal(f"its first frame says rank {head['rank']} of {head['world']}")
-    return head
-
-
 def _state_end(record: RunRecord, ends: int) -> None:
     head, gauges = record.head, record.gauges
     wall = head["begun_wall_ns"] + record.last_ns - head["begun_ns"]
-    record.finished = _iso_time(wall)
+    try:
+        moment = datetime.fromtimestamp(wall / 1e9, UTC)
+    except (OverflowError, OSError, ValueError):
+        raise NotAJournal("its clocks are broken: the end of the run is at no time") from None
+    record.finished = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     record.facts.add_note(RECORDER, "made from the journal: the process did not write its receipt")
     if record.outcome == "hang" and record.signal is not None and record.steps > record.failure.get("step", 0):
         record.outcome, record.failure = None, {}  # it went on after all
     if record.outcome is not None and record.failure:
         return
     inside = gauges[journal.BEGUN] > ends
-    where = {
-        "step": record.steps,
-        "phase": ending.failure_phase(
-            record.steps, record.warmup, begun=inside, compiling=gauges[journal.OPEN_SPAN] == 1
-        ),
-    }
+    compiling = gauges[journal.OPEN_SPAN] == 1
+    phase = ending.failure_phase(record.steps, record.warmup, begun=inside, compiling=compiling)
+    where = {"step": record.steps, "phase": phase}
     if record.place.world > 1:
         where["rank"] = record.place.rank
     if record.signal is not None:
@@ -249,11 +239,3 @@ def _state_end(record: RunRecord, ends: int) -> None:
         record.outcome, record.failure = "oom", {**where, "class": "host", "message": HOST_OOM}
     else:
         record.outcome, record.failure = "crash", {**where, "message": SILENT}
-
-
-def _iso_time(nanoseconds: int) -> str:
-    try:
-        moment = datetime.fromtimestamp(nanoseconds / 1e9, UTC)
-    except (OverflowError, OSError, ValueError):
-        raise NotAJournal("its clocks are broken: the end of the run is at no time") from None
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 from array import array
+from contextlib import contextmanager
 
-from receipts.emit import clock, ending, files, identity, places, run_record
+from receipts.emit import clock, ending, files, identity, places, run_record, termination
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
@@ -18,17 +19,15 @@ from receipts.emit.files import make_folder
 from receipts.emit.journal import LAST, RunJournal
 from receipts.emit.run_record import RunRecord
 from receipts.emit.sight.witness import Traces
-from receipts.emit.steps import APART, IN_MEMORY
+from receipts.emit.steps import APART, IN_MEMORY, StepTimer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from receipts.emit.facts import StatedFacts
     from receipts.emit.probing import Probing
-    from receipts.emit.steps import StepTimer
-    from receipts.emit.termination import Terminate
 
 # What the recorder states by itself when the run has ended.
 OWN = ("measurement.step_flags", "run.exit_code", "run.finished")
@@ -44,7 +43,6 @@ class RunState:
     def __init__(
         self,
         about: dict[str, Any],
-        steps: StepTimer,
         *,
         out: str | None,
         journal: bool | str,
@@ -54,7 +52,7 @@ class RunState:
         deliver: bool | None,
         witness: bool | int | None = None,
     ) -> None:
-        self.steps = steps
+        self.steps = StepTimer(self.more, self.after_step)
         self._out = out
         self._wanted = journal
         self._keep = keep_journal
@@ -65,7 +63,7 @@ class RunState:
         self._started = False
         self._over = False
         self._process = os.getpid()
-        self._terminate: Terminate | None = None
+        self._terminate = termination.Terminate(self._noted, self._died)
         self._probing: Probing | None = None
         self._more: list[Any] = []
         self.traces = Traces(self, witness if probes is not False else False)
@@ -90,35 +88,46 @@ class RunState:
         """Find the place among the ranks, open the journal, take SIGTERM, ask the probes, and ``probes`` with them."""
         if self._started:
             return
-        from receipts.emit import termination
-
         if (sight := sys.modules.get("receipts.emit.sight.arm")) is not None and sight.armed is not None:
             sight.armed.stand_back(self)
 
         self._started = True
-        self.record.place = identity.process_rank()
-        stated = identity.first_frame(self._about, self.record.place, self.fault)
-        self.record.head = {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
-        self.record.warmup = self.record.head["warmup"]
-        self._safely("the journal", self._open_journal)
+        record, facts = self.record, self.facts
+        record.place = identity.process_rank()
+        stated = identity.first_frame(self._about, record.place, self.fault)
+        record.head = {**stated, "out": os.path.abspath(self._receipt(stated["launch"]))}
+        record.warmup = record.head["warmup"]
+        with self._safely("the journal"):
+            self._open_journal()
         self.journal.opened()
-        self.facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
+        facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
         for name, value in identity.intended(os.environ).items():
-            self.facts.put(f"path.intended.{name}", value, CALLER)
+            facts.put(f"path.intended.{name}", value, CALLER)
         for name, value in places.job_of(os.environ).items():
-            self.facts.put(f"run.job.{name}", value, RECORDER)
-        self.facts.put("platform.python", identity.python_version(), RECORDER)
-        self._safely("the job's clocks", self._look_at_clocks)
-        if complaint := unknown_lane(self.record.head["lane"]):
+            facts.put(f"run.job.{name}", value, RECORDER)
+        facts.put("platform.python", identity.python_version(), RECORDER)
+        with self._safely("the job's clocks"):
+            self._job_clocks = clock.JobClocks()
+        if complaint := unknown_lane(record.head["lane"]):
             self.fault(complaint)
-        self._terminate = termination.Terminate(
-            self._noted, lambda number: self._safely("SIGTERM", lambda: self.finish(None, died=number))
-        )
-        self._safely("SIGTERM", self._terminate.install)
-        self._safely("fork", lambda: termination.call_in_children(self.forget))
-        self._safely("the end of the process", lambda: termination.call_at_exit(self.leave))
+        with self._safely("SIGTERM"):
+            self._terminate.install()
+        with self._safely("fork"):
+            termination.call_in_children(self.forget)
+        with self._safely("the end of the process"):
+            termination.call_at_exit(self.leave)
         self._more += probes
-        self._safely("the probes", self._ask)
+        if self._probes is False and not self._more:
+            return
+        with self._safely("the probes"):
+            from receipts.emit.probing import Probing
+
+            lane, out = record.head["lane"], record.head["out"]
+            self._probing = Probing(facts, record.place, self.steps, lane, record.warmup, out)
+            self._probing.load(None if self._probes is True else self._probes or ())
+            self._probing.load(self._more)
+            self._probing.call("at_start")
+            self._probing.call("at_phase", "post_init")
 
     def warm_up(self) -> None:
         """State the warm-up of a job that names neither one nor a window."""
@@ -152,8 +161,8 @@ class RunState:
         """End without a receipt: another recorder has this launch."""
         if not self._over:
             self._over = True
-            if self._terminate is not None:
-                self._safely("SIGTERM", self._terminate.remove)
+            with self._safely("SIGTERM"):
+                self._terminate.remove()
             self._close_journal(nothing=True)
 
     def _join_ranks(self) -> None:
@@ -177,10 +186,8 @@ class RunState:
         return files.receipt_path(out, launch, self.record.place)
 
     def _open_journal(self) -> None:
-        from receipts.emit.termination import oom_kills
-
         about = self.record.head
-        about["oom_kills"] = oom_kills()
+        about["oom_kills"] = termination.oom_kills()
         if self._wanted is False:
             return
         folder = self._wanted if isinstance(self._wanted, str) else os.environ.get("RECEIPTS_JOURNAL")
@@ -196,22 +203,9 @@ class RunState:
         for series in (record.losses, record.norms):
             series.gauges, series.floats = journal.gauges, journal.floats
 
-    def _ask(self) -> None:
-        if self._probes is False and not self._more:
-            return
-        from receipts.emit.probing import Probing
-
-        record = self.record
-        about = record.head
-        self._probing = Probing(self.facts, record.place, self.steps, about["lane"], record.warmup, about["out"])
-        self._probing.load(None if self._probes is True else self._probes or ())
-        self._probing.load(self._more)
-        self._probing.call("at_start")
-        self._probing.call("at_phase", "post_init")
-
     def forget(self) -> None:
         """In a forked child: the run is the parent's. What the child records goes nowhere."""
-        self._over, self._terminate = True, None
+        self._over = True
         self.journal.forget()
         steps = self.steps
         steps.view, steps.at, steps.limit = array("q"), 0, 0
@@ -224,7 +218,8 @@ class RunState:
         if not self._over:
             # The interpreter keeps here what it printed a traceback of.
             error = getattr(sys, "last_value", None)
-            self._safely("the end of the process", lambda: self.finish(error, left=True))
+            with self._safely("the end of the process"):
+                self.finish(error, left=True)
 
     def tell(self, event: list[Any]) -> None:
         """Write an event to the journal; before it is open, keep it."""
@@ -249,23 +244,22 @@ class RunState:
     def after_step(self, count: int) -> None:
         """After the first step, and after those that the hot path leaves to the slow one; its time is no step's."""
         begun = perf_counter_ns()
-        self._between(count)
-        self.apart(perf_counter_ns() - begun)
-
-    def _between(self, count: int) -> None:
         if count == 1:
-            self._safely("the ranks", self._join_ranks)
+            with self._safely("the ranks"):
+                self._join_ranks()
         if not self._over:
             self.traces.after_step(count)
         probing, warmup = self._probing, self.record.warmup or 0
-        if probing is None or self._over:
-            return
-        if count == 1:
-            self._safely("the probes", lambda: self._phase("post_step0"))
-        if count < warmup:
-            self.steps.mark("warmup")  # a step that is flagged ends here, so that the last of the warm-up does
-        elif count == warmup:
-            self._safely("the probes", lambda: probing.call("at_warm"))
+        if probing is not None and not self._over:
+            if count == 1:
+                with self._safely("the probes"):
+                    probing.call("at_phase", "post_step0")
+            if count < warmup:
+                self.steps.mark("warmup")  # a step that is flagged ends here, so that the last of the warm-up does
+            elif count == warmup:
+                with self._safely("the probes"):
+                    probing.call("at_warm")
+        self.apart(perf_counter_ns() - begun)
 
     def apart(self, spent: int) -> None:
         """Nanoseconds since the last step that are no wall time of the next one: a span's, the recorder's own."""
@@ -280,15 +274,12 @@ class RunState:
         probing = self._probing
         if probing is None or self._over:
             return
-        if name in APART:
-            self._safely("the probes", lambda: probing.call("at_span", begins))
-        elif name == "compile" and not begins and not self._compiled:
-            self._compiled = True
-            self._safely("the probes", lambda: self._phase("post_compile"))
-
-    def _phase(self, phase: str) -> None:
-        if self._probing is not None:
-            self._probing.call("at_phase", phase)
+        with self._safely("the probes"):
+            if name in APART:
+                probing.call("at_span", begins)
+            elif name == "compile" and not begins and not self._compiled:
+                self._compiled = True
+                probing.call("at_phase", "post_compile")
 
     def tokens(self, count: int) -> None:
         """From the next step on, a step has so many tokens."""
@@ -313,9 +304,11 @@ class RunState:
         hope = f"; receipts recover {self.journal.path} makes {what}" if self.journal.path else ""
         self._console.say(f"the receipt could not be written: {type(error).__name__}: {error}{hope}")
 
-    def _safely(self, what: str, call: Callable[[], object]) -> None:
+    @contextmanager
+    def _safely(self, what: str) -> Iterator[None]:
+        """What fails here is a fault of the recorder, and no exception of the job."""
         try:
-            call()
+            yield
         except Exception as error:
             self.fault(f"{what}: {type(error).__name__}: {error}")
 
@@ -323,7 +316,12 @@ class RunState:
         if not self._over:
             self.record.signal = number
             self.tell(["signal", number, self.steps.count])
-            self._safely("SIGTERM", self._stuck)
+            with self._safely("SIGTERM"):
+                self._stuck()
+
+    def _died(self, number: int) -> None:
+        with self._safely("SIGTERM"):
+            self.finish(None, died=number)
 
     def _stuck(self) -> None:
         """Whether it was stuck when it was told to stop, or interrupted: what a job does after that takes its time."""
@@ -344,72 +342,52 @@ class RunState:
         if died is None:
             for probe in self._more:
                 if (settles := getattr(probe, "at_finish", None)) is not None:
-                    self._safely("the watch", settles)
+                    with self._safely("the watch"):
+                        settles()
             self.traces.stop()
         now = perf_counter_ns()
         if isinstance(error, KeyboardInterrupt):
-            self._safely("the ending", self._stuck)
+            with self._safely("the ending"):
+                self._stuck()
         record.last_ns, record.last_elapsed = now, clock.elapsed()
         record.finished = identity.utc_now()
         steps.gauges[LAST] = now
         record.gauges = steps.gauges
         self._count_steps()
-        self._safely("the ending", lambda: ending.conclude(self, error, died))
+        with self._safely("the ending"):
+            ending.conclude(self, error, died)
         if ending.without_steps(self, left=left):
-            self._over = True
-            if self._terminate is not None and died is None:
-                self._safely("SIGTERM", self._terminate.remove)
+            self.withdraw()
             self._console.without_steps()
-            self._close_journal(nothing=True)
             return
-        self._safely("the job's clocks", self._compare_clocks)
-        self._safely("what the job replaced", self._count_replaced)
+        with self._safely("the job's clocks"):
+            if self._job_clocks is not None:
+                self.facts.put("measurement.job_clock_ratio", self._job_clocks.ratio(), RECORDER)
+        with self._safely("what the job replaced"):
+            if count := clock.replaced():
+                name = "functions of the recorder that the job replaced"
+                self.facts.add_counter({"name": name, "count": count, "expected": 0, "steps": None, "layers": None})
         if steps.around:
             self.fault(f"{steps.around} steps had other steps inside them, and did not count: the inner ones do")
-        self._safely("the ranks", self._join_ranks)
-        if self._probing is not None and died is None:
-            self._safely("the probes", self._probing_ends)
+        with self._safely("the ranks"):
+            self._join_ranks()
+        with self._safely("the probes"):
+            if self._probing is not None and died is None:
+                self._probing.finish()
         # What is read from devices now must not stand in the counters that the probes read.
-        self._safely("the losses", lambda: ending.read_waiting(self))
-        self._safely("the files of evidence", lambda: files.digest_evidence(self.facts.evidence, self.tell, self.fault))
+        with self._safely("the losses"):
+            ending.read_waiting(self)
+        with self._safely("the files of evidence"):
+            files.digest_evidence(self.facts.evidence, self.tell, self.fault)
         self.tell(["end", record.outcome, record.exit_code, record.finished, record.last_elapsed])
         steps.gauges[LAST] = now  # what probes and the watch did since is after the end
         self._over = True
-        self._safely("the journal", self._digest_journal)
-        if self._terminate is not None and died is None:
-            self._safely("SIGTERM", self._terminate.remove)
         self._write()
-
-    def _digest_journal(self) -> None:
-        path = "" if self.journal.lost else self.journal.path
-        if path and os.path.getsize(path) <= files.MAX_DIGESTED_BYTES:
-            self.record.journal = files.sha256(path)
-
-    def _look_at_clocks(self) -> None:
-        self._job_clocks = clock.JobClocks()
-
-    def _compare_clocks(self) -> None:
-        if self._job_clocks is not None:
-            self.facts.put("measurement.job_clock_ratio", self._job_clocks.ratio(), RECORDER)
-
-    def _count_replaced(self) -> None:
-        if count := clock.replaced():
-            name = "functions of the recorder that the job replaced"
-            self.facts.add_counter({"name": name, "count": count, "expected": 0, "steps": None, "layers": None})
 
     def _count_steps(self) -> None:
         blocks, steps = self.record.blocks, self.steps
         if blocks:
             blocks[-1] = (blocks[-1][0], steps.at)
-
-    def _probing_ends(self) -> None:
-        assert self._probing is not None
-        self._probing.call("at_phase", "steady")
-        self._probing.call("at_end")
-        slow = sorted((name, seconds) for name, seconds in self._probing.seconds.items() if seconds >= 0.001)
-        if slow:
-            times = ", ".join(f"{name} {seconds:.3f}" for name, seconds in slow)
-            self.facts.add_note(RECORDER, f"seconds that the probes took: {times}")
 
     def missing(self) -> tuple[UnstatedFact, ...]:
         """What the lane asks for and nobody has stated."""
@@ -422,7 +400,12 @@ class RunState:
     def _write(self) -> None:
         from receipts.emit import document
 
-        record = self.record
+        record, path = self.record, self.journal.path
+        with self._safely("the journal"):
+            if path and not self.journal.lost and os.path.getsize(path) <= files.MAX_DIGESTED_BYTES:
+                record.journal = files.sha256(path)
+        with self._safely("SIGTERM"):
+            self._terminate.remove()
         try:
             self.written = files.write(document.file_text(record), record.head["out"], record.head["launch"])
         except Exception as error:
@@ -431,13 +414,11 @@ class RunState:
         self._close_journal()
         if self.written:
             self._console.written(record, self.written, self.missing())
-            self._safely("the delivery", self._deliver)
+            with self._safely("the delivery"):
+                from receipts.emit import delivery
 
-    def _deliver(self) -> None:
-        from receipts.emit import delivery
-
-        if url := delivery.server_url(self._asked):
-            self._console.say(delivery.deliver(url, self.written))
+                if url := delivery.server_url(self._asked):
+                    self._console.say(delivery.deliver(url, self.written))
 
     def _close_journal(self, *, nothing: bool = False) -> None:
         from receipts.emit.document import MAX_STEPS
@@ -445,6 +426,8 @@ class RunState:
         path = self.journal.path
         if not path:
             return
-        self._safely("the journal", self.journal.close)
-        if nothing or (self.written and not self._keep and self.record.steps <= MAX_STEPS):
-            self._safely("the journal", lambda: os.unlink(path))
+        with self._safely("the journal"):
+            self.journal.close()
+        with self._safely("the journal"):
+            if nothing or (self.written and not self._keep and self.record.steps <= MAX_STEPS):
+                os.unlink(path)

@@ -52,7 +52,8 @@ def stall_of(record: RunRecord, now_ns: int) -> Stall | None:
     if gauges is None or steps < MIN_STALL_STEPS or gauges[journal.OPEN_SPAN]:
         return None
     begun = gauges[journal.BEGUN]
-    if begun <= max(_last_step_end(record), gauges[journal.LAST]):
+    ended = next((words[used - 2] for words, used in reversed(record.blocks) if used > 1), 0)
+    if begun <= max(ended, gauges[journal.LAST]):
         return None
     durations = sorted(record.durations())
     median = durations[len(durations) // 2]
@@ -60,13 +61,6 @@ def stall_of(record: RunRecord, now_ns: int) -> Stall | None:
     if running < MIN_STALL_SECONDS * 1e9 or running < STALL_MEDIANS * median:
         return None
     return Stall(steps, running / 1e9, median / 1e9)
-
-
-def _last_step_end(record: RunRecord) -> int:
-    for words, used in reversed(record.blocks):
-        if used > 1:
-            return int(words[used - 2])
-    return 0
 
 
 LOSS_SERIES = ("loss", (journal.LOSSES, journal.LOSS, journal.NOT_FINITE), journal.LOSS_TABLE)
@@ -173,34 +167,31 @@ class RunRecord:
         """Take the events of a journal in their order; one of an unknown kind is left out."""
         for event in events:
             try:
-                if not self.facts.apply(event):
-                    self._apply(event)
+                if self.facts.apply(event):
+                    continue
+                name, *rest = event
+                if name == "tokens":
+                    self.tokens.append((int(rest[0]), int(rest[1])))
+                elif name == "apart":
+                    self.apart[int(rest[0])] = self.apart.get(int(rest[0]), 0) + int(rest[1])
+                elif name == "warmup":
+                    self.warmup = int(rest[0])
+                elif name == "window":
+                    self.window = (rest[0], rest[1])
+                elif name == "place":
+                    self.place = ProcessRank(*rest)
+                elif name == "launch":
+                    self.head["launch"] = str(rest[0])
+                elif name == "digest":
+                    for row in (row for row in self.facts.evidence if row.get("uri") == rest[0]):
+                        row.setdefault("sha256", rest[1])
+                elif name == "signal":
+                    self.signal = int(rest[0])
+                elif name == "failure":
+                    self.outcome, self.failure = str(rest[0]), dict(rest[1])
+                elif name == "end":
+                    self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
+                    self.last_elapsed = float(rest[3]) if len(rest) > 3 else 0.0
+                    self.ended = True
             except (TypeError, ValueError, KeyError, IndexError, AttributeError):
                 self.facts.fault("journal", f"an event could not be taken: {event!r:.120}")
-
-    def _apply(self, event: list[Any]) -> None:
-        name, *rest = event
-        if name == "tokens":
-            self.tokens.append((int(rest[0]), int(rest[1])))
-        elif name == "apart":
-            self.apart[int(rest[0])] = self.apart.get(int(rest[0]), 0) + int(rest[1])
-        elif name == "warmup":
-            self.warmup = int(rest[0])
-        elif name == "window":
-            self.window = (rest[0], rest[1])
-        elif name == "place":
-            self.place = ProcessRank(*rest)
-        elif name == "launch":
-            self.head["launch"] = str(rest[0])
-        elif name == "digest":
-            for row in self.facts.evidence:
-                if row.get("uri") == rest[0]:
-                    row.setdefault("sha256", rest[1])
-        elif name == "signal":
-            self.signal = int(rest[0])
-        elif name == "failure":
-            self.outcome, self.failure = str(rest[0]), dict(rest[1])
-        elif name == "end":
-            self.outcome, self.exit_code, self.finished = rest[0], rest[1], str(rest[2])
-            self.last_elapsed = float(rest[3]) if len(rest) > 3 else 0.0
-            self.ended = True

@@ -94,17 +94,14 @@ class StepTimer:
             view[at + 1] = now - self.begun or 1
             self.at = at + 2
             self.inside = False
-            return False
-        self._slowly(now)
-        return False
-
-    def _slowly(self, now: int) -> None:
-        """A step that is flagged, the first one, or the first one of a block; or none, since it was abandoned."""
-        if not self.inside:
+        elif self.inside:
+            # It is flagged, the first one, or the first one of a block.
+            self._write(now)
+            self._after(self.count)
+        else:
+            # None: it was abandoned, or a step ended inside it.
             self.around += self.begun > 0
-            return
-        self._write(now)
-        self._after(self.count)
+        return False
 
     def _write(self, now: int) -> None:
         if self.at >= self.limit:

@@ -22,7 +22,22 @@ CGROUP_ROOT = "/sys/fs/cgroup"
 
 def oom_kills(process: str = "self", root: str = CGROUP_ROOT) -> dict[str, int]:
     """Kills by the files that count them, for the process's control group and those around it; empty where none do."""
-    counts = {file: _kill_count(file) for file in _counter_files(process, root)}
+    try:
+        with open(f"/proc/{process}/cgroup", encoding="utf-8", errors="replace") as stream:
+            rows = [line.rstrip("\n").split(":", 2) for line in stream.read(16384).splitlines()]
+    except OSError:
+        return {}
+    counts: dict[str, int | None] = {}
+    for number, controllers, path in (row for row in rows if len(row) == 3):
+        # On a host of both versions memory is counted by the first, and the second has a row all the same.
+        if number == "0":
+            place, file = root, "memory.events"
+        elif "memory" in controllers.split(","):
+            place, file = f"{root}/memory", "memory.oom_control"
+        else:
+            continue
+        # Inside a container the path may be that of the host, and only the mount's root is there.
+        counts |= {name: _kill_count(name) for name in (f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}")}
     return {file: count for file, count in counts.items() if count is not None}
 
 
@@ -38,26 +53,6 @@ def _kill_count(file: str) -> int | None:
     except OSError:
         return None
     return next((int(count) for name, _, count in lines if name == "oom_kill" and count.isdigit()), None)
-
-
-def _counter_files(process: str, root: str) -> list[str]:
-    try:
-        with open(f"/proc/{process}/cgroup", encoding="utf-8", errors="replace") as stream:
-            rows = [line.rstrip("\n").split(":", 2) for line in stream.read(16384).splitlines()]
-    except OSError:
-        return []
-    paths = []
-    for number, controllers, path in (row for row in rows if len(row) == 3):
-        # On a host of both versions memory is counted by the first, and the second has a row all the same.
-        if number == "0":
-            place, file = root, "memory.events"
-        elif "memory" in controllers.split(","):
-            place, file = f"{root}/memory", "memory.oom_control"
-        else:
-            continue
-        # Inside a container the path may be that of the host, and only the mount's root is there.
-        paths += [f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}"]
-    return paths
 
 
 def call_in_children(method: Callable[[], None]) -> None:
@@ -105,7 +100,7 @@ class Terminate:
         self._before: Any = None
         self._process = os.getpid()
         self._installed = False
-        self._dying = False
+        self._ends = False
 
     def install(self) -> bool:
         """Take the signal; False outside the main thread, where Python installs no handlers."""
@@ -123,10 +118,10 @@ class Terminate:
         return True
 
     def remove(self) -> None:
-        """Give the signal back, unless somebody took it since."""
+        """Give the signal back, unless somebody took it since, or the process is dying of it."""
         import signal
 
-        if not self._installed or os.getpid() != self._process:
+        if not self._installed or self._ends or os.getpid() != self._process:
             return
         self._installed = False
         if signal.getsignal(signal.SIGTERM) == self._handle:
@@ -137,7 +132,7 @@ class Terminate:
 
         # A forked child, such as a loader of data, inherits the handler; the run is its parent's to end.
         own = os.getpid() == self._process and self._installed
-        if own and self._dying:
+        if own and self._ends:
             return  # a second one, while the receipt is written: the first ends the process
         if own and self._before != signal.SIG_IGN:
             self._noted(number)
@@ -145,7 +140,7 @@ class Terminate:
             self._before(number, frame)
         elif self._before == signal.SIG_DFL:
             if own:
-                self._dying = True
+                self._ends = True
                 self._ending(number)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
