@@ -132,7 +132,8 @@ class TorchTrace:
         global attention_calls, attention_passes
         with suppress(Exception):  # private names of this torch
             events = self._profile.profiler.kineto_results.events()
-            # By the shapes of query and key, (batch, heads, length, width), or of weights, (batch, heads, length, length).
+            # By the shapes of query and key, (batch, heads, length, width), or of weights, (batch, heads, length,
+            # length).
             ran: set[tuple[int, int | None, int | None]] = set()
             for event in events:
                 name = event.name()
