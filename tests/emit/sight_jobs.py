@@ -120,6 +120,23 @@ def unwatched_optimizer_and_no_clipping(rec):
 
 
 @case
+def traced_scripted_and_exported(rec):
+    model = Decoder()
+    optimizer = torch.optim.AdamW(model.parameters())
+    rec.watch(model)
+    for step in range(STEPS):
+        if step < 3:
+            torch.jit.trace(model, batch())
+            torch.jit.script(nn.Sequential(model.wte, *model.h))(batch())
+            torch.jit.script(model.h[0])
+        if step == 1:
+            torch.export.export(model, (batch(),))
+        loss_of(model, batch()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@case
 def accumulated_and_evaluated(rec):
     model = Decoder()
     optimizer = torch.optim.AdamW(model.parameters())

@@ -43,6 +43,12 @@ with Recorder("cpu-jax", context="c", warmup=3, out="run.json", quiet=True) as r
 """
 
 
+def folder(under: Path, name: str) -> Path:
+    path = under / (name or "none")
+    path.mkdir()
+    return path
+
+
 def test_compiles_of_a_clean_loop_lie_before_the_window(tmp_path: Path) -> None:
     found = lab_job(lab(LAB, "jax"), tmp_path, LOOP)
     assert found["compile"]["compiles"] >= 1
@@ -76,7 +82,9 @@ def test_devices_of_a_host_are_chips_and_their_mesh_is_stated(tmp_path: Path) ->
     assert found["hardware"]["chips"] == 8
     assert found["parallelism"] == {"mesh_axes": "data:4,model:2"}
     assert found["flags"]["XLA_FLAGS.xla_force_host_platform_device_count"] == {"value": "8", "before_runtime": True}
-    assert "memory" not in found
+    rows = found["memory"]["chips"]
+    assert {row["chip"] for row in rows} == set(range(8))
+    assert all(row["peak_bytes"] >= row["bytes_used"] for row in rows)
 
 
 def test_the_cache_on_disk_is_cold_and_then_warm(tmp_path: Path) -> None:
@@ -88,10 +96,13 @@ def test_the_cache_on_disk_is_cold_and_then_warm(tmp_path: Path) -> None:
     assert (warm["cache_state"], warm["cache_misses"], warm["compiles"]) == ("warm", 0, 0)
 
 
-def test_what_was_compiled_before_the_recorder_listened_is_not_counted(tmp_path: Path) -> None:
-    found = lab_job(lab(LAB, "jax"), tmp_path, LOOP, KIND="early")
+def test_what_was_compiled_before_the_recorder_listened_is_counted_where_no_disk_has_it(tmp_path: Path) -> None:
+    python = lab(LAB, "jax")
+    late, early = (lab_job(python, folder(tmp_path, kind), LOOP, KIND=kind)["compile"] for kind in ("", "early"))
+    assert early["compiles"] > late["compiles"]
+    assert (early["cache_state"], early["compiles_after_warmup"]) == ("off", 0)
+    found = lab_job(python, folder(tmp_path, "kept"), LOOP, KIND="early", CACHE=str(tmp_path / "cache"))
     assert "compiles" not in found["compile"]
-    assert found["compile"]["compiles_after_warmup"] == 0
     assert "computed before the recorder listened" in "\n".join(found["notes"]["jax"])
 
 

@@ -67,7 +67,7 @@ class Glances:
         self._is_traced = self._traced()
         if (enough if self._is_traced else rec.steps < self._due) or not self._watch.models.roots:
             return
-        self._open, hook = Glance(), Hook(self._called)
+        self._open, hook = Glance(), Hook(self._torch, self._called)
         if not dynamo.graphs():  # a hook would be compiled into what is
             for module in root.innermost(self._watch.models.trained).modules():
                 if any(kind.__name__ in MATMULS for kind in type(module).__mro__):

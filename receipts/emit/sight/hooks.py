@@ -10,6 +10,7 @@ import sys
 from functools import wraps
 
 from receipts.emit.probes import imported
+from receipts.emit.sight.inputs import unhook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Hooks:
         for module, name in SAVING:
             self._wrap(module, name, self._within("saving", "saved"))
         self._wrap("torch", "compile", self._compile)
+        self._wrap("torch.jit._recursive", "create_script_module", self._scripted)
         self._see_checkpoints()
         scaler = imported.part(SCALER, "GradScaler")
         for name in ("scale", "update"):
@@ -177,6 +179,18 @@ class Hooks:
             return call
 
         return make
+
+    def _scripted(self, inner: Any) -> Any:
+        """TorchScript compiles the hooks of a module with it, and ours is no function of its language."""
+
+        def create(module: Any, *given: Any, **named: Any) -> Any:
+            put_back = unhook(module)
+            try:
+                return inner(module, *given, **named)
+            finally:
+                put_back()
+
+        return create
 
     def _compile(self, inner: Any) -> Any:
         def compile(*given: Any, **named: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import weakref
 from functools import partial, wraps
+from types import MappingProxyType
 
 from receipts.emit.sight import root
 
@@ -84,24 +85,43 @@ def failing_batch(trace: TracebackType | None, models: list[Any], kind: type) ->
 class Hook:
     """A hook on a module of the job's. It is pickled with the model as what takes anything and does nothing, so that a
     checkpoint of the whole model can be written, and read where there is no recorder. A copy of the model has it.
+    A call that is traced or compiled is not looked at: what is asked of its shapes would become part of the graph.
     """
 
-    __slots__ = ("_call",)
+    __slots__ = ("_call", "_torch")
 
-    def __init__(self, call: Callable[..., None]) -> None:
-        self._call = call
+    def __init__(self, torch: Any, call: Callable[..., None]) -> None:
+        self._torch, self._call = torch, call
 
     def __repr__(self) -> str:
         return f"Hook({self._call!r})"
 
     def __call__(self, *given: Any) -> None:
-        self._call(*given)
+        if not self._torch._C._get_tracing_state() and not self._torch.compiler.is_compiling():
+            self._call(*given)
 
     def __deepcopy__(self, _: Any) -> Hook:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial, (sys.audit, "receipts.hook")
+
+
+def unhook(model: Any) -> Callable[[], None]:
+    """Take the recorder's hooks from a model and all it holds; what this returns puts each back in its place."""
+    every = [hooks for item in model.modules() for hooks in (item._forward_pre_hooks, item._forward_hooks)]
+    before = [(hooks, dict(hooks)) for hooks in every if any(type(hook) is Hook for hook in hooks.values())]
+    for hooks, items in before:
+        for key in [key for key, hook in items.items() if type(hook) is Hook]:
+            del hooks[key]
+
+    def put_back() -> None:
+        for hooks, items in before:
+            later = {key: hook for key, hook in hooks.items() if key not in items}
+            hooks.clear()
+            hooks.update({**items, **later})
+
+    return put_back
 
 
 class InputReader:
@@ -130,15 +150,12 @@ class InputReader:
                 # A hook would be traced; what stands in place of the call is not.
                 vars(module)["_compiled_call_impl"] = self._before(index, module, compiled)
             else:
-                handle = module.register_forward_pre_hook(Hook(self._hook(index)), with_kwargs=True)
+                handle = module.register_forward_pre_hook(Hook(self._torch, self._hook(index)), with_kwargs=True)
                 self._handles.append(handle)
 
     def _hook(self, index: int) -> Callable[..., None]:
-        compiling = self._torch.compiler.is_compiling
-
-        def look(module: Any, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-            if not compiling():
-                self.look(index, module.training, given, named)
+        def look(module: Any, given: tuple[Any, ...], named: Mapping[str, Any] = MappingProxyType({})) -> None:
+            self.look(index, module.training, given, named)
 
         return look
 

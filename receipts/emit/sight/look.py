@@ -44,7 +44,11 @@ class Look:
         self._functional: Any = torch.nn.functional
         self._inner = self._functional.scaled_dot_product_attention
         if len(self._handles) > 2 and not dynamo.graphs():  # a compiled caller would be compiled anew
-            self._functional.scaled_dot_product_attention = self._attend
+            self._functional.scaled_dot_product_attention = attend = self._attend
+            # TorchScript knows its operators by the objects that stand for them.
+            register = imported.part("torch.jit._builtins", "_register_builtin")
+            if register is not None:
+                register(attend, "aten::scaled_dot_product_attention")
 
     def _attend(self, *given: Any, **named: Any) -> Any:
         """Attention, with heads and their width from the shapes of query and key: (batch, heads, length, width)."""
@@ -65,14 +69,14 @@ class Look:
             vars(module)["_compiled_call_impl"] = ours = self._before(module, compiled)
             self._calls.append((vars(module), compiled, ours))
         elif root.compiled(module) and module is not self._model:
-            self._handles.append(module.register_forward_pre_hook(Hook(self._called)))
+            self._handles.append(module.register_forward_pre_hook(Hook(self._torch, self._called)))
         if root.compiled(module) or compiled is not None:
             return
         if type(module).__name__ != "ScriptModule":
             # Before: what is computed again may stop within a module, as soon as it has what it needs.
-            self._handles.append(module.register_forward_pre_hook(Hook(self._called)))
+            self._handles.append(module.register_forward_pre_hook(Hook(self._torch, self._called)))
             if any(kind.__name__ in MATMULS for kind in type(module).__mro__):
-                self._handles.append(module.register_forward_hook(Hook(self._typed)))
+                self._handles.append(module.register_forward_hook(Hook(self._torch, self._typed)))
         for child in module._modules.values():
             if child is not None:
                 self._put(child)
@@ -107,7 +111,8 @@ class Look:
         """Take the hooks off."""
         calls = self._reader.forwards - self._before_it
         self.layers = self.layers or (self._attended // calls if calls and self._attended % calls == 0 else 0)
-        if self._functional.scaled_dot_product_attention == self._attend:
+        if (attend := self._functional.scaled_dot_product_attention) == self._attend:
+            (imported.part("torch.jit._builtins", "_builtin_table") or {}).pop(id(attend), None)
             self._functional.scaled_dot_product_attention = self._inner
         for handle in self._handles:
             handle.remove()
