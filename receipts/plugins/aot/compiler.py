@@ -68,7 +68,7 @@ def refusals(setup: Setup) -> tuple[str, ...]:
 
 def _refusals(setup: Setup) -> Iterator[str]:
     layout, model = setup.layout, setup.model
-    chips = layout.tensor * layout.expert * _data(setup)
+    chips = layout.tensor * layout.expert * layout.shard
     if setup.serving:
         yield "only a train step is compiled, and run.kind is serving"
     if layout.pipeline > 1 or layout.context > 1:
@@ -97,10 +97,6 @@ def _refusals(setup: Setup) -> Iterator[str]:
         yield "the inner width is not divided by model.ssm_heads"
 
 
-def _data(setup: Setup) -> int:
-    return setup.layout.shard
-
-
 def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> CompiledStep:
     """Compile the step for v6e, with compiler options by name (``xla_tpu_scoped_vmem_limit_kib``).
 
@@ -111,7 +107,16 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
     reasons = refusals(setup)
     if reasons:
         raise UsageError("--aot: " + "; ".join(reasons))
-    _environment()
+    # libtpu must not look for a metadata server, and jax must not look for a TPU.
+    for name, value in (
+        ("TPU_SKIP_MDS_QUERY", "1"),
+        ("JAX_PLATFORMS", "cpu"),
+        ("TPU_ACCELERATOR_TYPE", "v6e-4"),
+        ("TPU_WORKER_HOSTNAMES", "localhost"),
+        # No chip is used, so that two compiles may run beside one another.
+        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
+    ):
+        os.environ.setdefault(name, value)
     try:
         import jax
         import jaxlib
@@ -143,26 +148,13 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
     )
 
 
-def _environment() -> None:
-    """libtpu must not look for a metadata server, and jax must not look for a TPU."""
-    for name, value in (
-        ("TPU_SKIP_MDS_QUERY", "1"),
-        ("JAX_PLATFORMS", "cpu"),
-        ("TPU_ACCELERATOR_TYPE", "v6e-4"),
-        ("TPU_WORKER_HOSTNAMES", "localhost"),
-        # No chip is used, so that two compiles may run beside one another.
-        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
-    ):
-        os.environ.setdefault(name, value)
-
-
 def _mesh(setup: Setup):  # type: ignore[no-untyped-def]  # jax.sharding.Mesh, which is imported in the body only
     import numpy
     from jax.experimental import topologies
     from jax.sharding import Mesh
 
     layout = setup.layout
-    shape = (_data(setup), layout.expert, layout.tensor)
+    shape = (layout.shard, layout.expert, layout.tensor)
     chips = int(numpy.prod(shape))
     topology = topologies.get_topology_desc(
         platform="tpu",

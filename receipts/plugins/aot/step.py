@@ -64,7 +64,12 @@ class TrainingStep:
     def arguments(self) -> tuple[Any, Any, Any]:
         """Parameters, optimizer states and tokens."""
         setup = self.setup
-        parameters = self._shapes(TYPES[setup.types.parameter], 3)
+        dtype = TYPES[setup.types.parameter]
+        parameters = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=self._sharding(leaf, 3)),
+            self.tree,
+            is_leaf=_is_leaf,
+        )
         states = jax.tree.map(self._states, self.tree, is_leaf=_is_leaf)
         batch = self._ranks() * setup.batch.micro
         tokens = jax.ShapeDtypeStruct(
@@ -79,13 +84,6 @@ class TrainingStep:
 
     def _sharding(self, leaf: ParameterSpec, stage: int) -> NamedSharding:
         return NamedSharding(self.mesh, leaf.spec(self.setup, stage))
-
-    def _shapes(self, dtype: Any, stage: int) -> Any:
-        return jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=self._sharding(leaf, stage)),
-            self.tree,
-            is_leaf=_is_leaf,
-        )
 
     def _states(self, leaf: ParameterSpec) -> dict[str, Any]:
         setup = self.setup
@@ -123,20 +121,6 @@ class TrainingStep:
             x = jax.checkpoint(partial(self._block, kind), policy=policy)(own, self._stream(x))
         return x
 
-    def _stack(self, parameters: Any, ids: Array) -> Array:
-        layers = self.setup.model.layers
-        period = period_of(layers)
-        x = self._stream(jnp.take(parameters["embedding"].astype(self._dtype), ids, axis=0))
-        x, _ = jax.lax.scan(lambda carry, own: (self._run(period, own, carry), None), x, parameters["periods"])
-        if parameters["rest"]:
-            rest = layers[len(layers) // len(period) * len(period) :]
-            x = self._run(rest, jax.tree.map(lambda value: value[0], parameters["rest"]), x)
-        return x
-
-    def _head(self, parameters: Any) -> Array:
-        table = parameters["embedding"].T if self.setup.model.tied else parameters["head"]
-        return table.astype(self._dtype)
-
     def _cross_entropy(self, head: Array, x: Array, wanted: Array) -> Array:
         """Mean cross-entropy; chunked over tokens where the setup says so."""
 
@@ -155,8 +139,14 @@ class TrainingStep:
     def loss(self, parameters: Any, tokens: Array) -> Array:
         """Mean loss of one micro batch, MTP depths included."""
         ids, wanted = tokens[:, :-1], tokens[:, 1:]
-        x = self._stack(parameters, ids)
-        head = self._head(parameters)
+        layers = self.setup.model.layers
+        period = period_of(layers)
+        x = self._stream(jnp.take(parameters["embedding"].astype(self._dtype), ids, axis=0))
+        x, _ = jax.lax.scan(lambda carry, own: (self._run(period, own, carry), None), x, parameters["periods"])
+        if parameters["rest"]:
+            rest = layers[len(layers) // len(period) * len(period) :]
+            x = self._run(rest, jax.tree.map(lambda value: value[0], parameters["rest"]), x)
+        head = (parameters["embedding"].T if self.setup.model.tied else parameters["head"]).astype(self._dtype)
         total = self._cross_entropy(head, blocks.norm(x, parameters["final_norm"]), wanted)
         for own in parameters.get("mtp", ()):
             wanted = jnp.roll(wanted, -1, axis=1)

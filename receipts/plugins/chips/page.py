@@ -38,9 +38,13 @@ def lines(heat: Heat, width: int) -> list[str]:
     rows = [(plane, row) for plane in range(layout.planes) for row in range(layout.rows)]
     bare = [f"{layout.row_word} {row}" for _, row in rows]
     longest = max(map(len, bare), default=0)
-    named = [f"{name.ljust(longest)}  {_span(layout.chips(*at))}" for name, at in zip(bare, rows, strict=True)]
+    spans = [layout.chips(*at) for at in rows]
+    ranges = [f"{span[0]}–{span[-1]}" if len(span) > 1 else "".join(map(str, span)) for span in spans]
+    named = [f"{name.ljust(longest)}  {chips}" for name, chips in zip(bare, ranges, strict=True)]
     digits = max((len(heat.text(chip)) for chip in layout.places), default=1)
-    sizes = {"gib": digits + 3, **({"percent": 3} if _has_percents(heat) else {}), "shade": 2}
+    limits = heat.limits or {}
+    has_percents = heat.worse != "either" and bool(limits) and all(limits.get(chip) for chip in heat.values)
+    sizes = {"gib": digits + 3, **({"percent": 3} if has_percents else {}), "shade": 2}
     choices = [(kind, names, max(map(len, names), default=0)) for kind in sizes for names in (named, bare)]
     fitting = (choice for choice in choices if layout.columns * sizes[choice[0]] + choice[2] + 2 <= width)
     kind, names, label = next(fitting, choices[-1])
@@ -56,34 +60,18 @@ def lines(heat: Heat, width: int) -> list[str]:
     return [*shown, "", *_joined(_legend(heat, kind), width)]
 
 
-def _span(chips: list[int]) -> str:
-    return f"{chips[0]}–{chips[-1]}" if len(chips) > 1 else "".join(map(str, chips))
-
-
-def _has_percents(heat: Heat) -> bool:
-    limits = heat.limits or {}
-    return heat.worse != "either" and bool(limits) and all(limits.get(chip) for chip in heat.values)
-
-
 def _cell(heat: Heat, chip: int, kind: str, digits: int) -> str:
     missing = chip in heat.missing
-    mark = " " if missing else _mark(heat, chip)
+    marks = ((heat.doubled, _DOUBLED), (heat.leaders, _LEADS), (heat.thin, _THIN))
+    mark = " " if missing else next((mark for chips, mark in marks if chip in chips), " ")
     shade = _shade(heat, chip)
     if kind == "shade":
         return f"{_MISSING[0] if missing else '·' if shade == ' ' else shade}{mark}"
     if kind == "percent":
-        return f"{(_MISSING if missing else _percent(heat, chip)).rjust(2)}{mark}"
+        value, limit = heat.values.get(chip), (heat.limits or {}).get(chip)
+        percent = str(min(99, round(100 * value / limit))) if value is not None and limit else "~"
+        return f"{(_MISSING if missing else percent).rjust(2)}{mark}"
     return f"{' ' if missing else shade}{(_MISSING if missing else heat.text(chip)).rjust(digits)}{mark} "
-
-
-def _percent(heat: Heat, chip: int) -> str:
-    value = heat.values.get(chip)
-    return "~" if value is None else str(min(99, round(100 * value / (heat.limits or {})[chip])))
-
-
-def _mark(heat: Heat, chip: int) -> str:
-    marks = ((heat.doubled, _DOUBLED), (heat.leaders, _LEADS), (heat.thin, _THIN))
-    return next((mark for chips, mark in marks if chip in chips), " ")
 
 
 def _shade(heat: Heat, chip: int) -> str:

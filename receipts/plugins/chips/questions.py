@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from receipts.api.answer import Answer
     from receipts.api.session import Session
     from receipts.metrics.chips import Metric
-    from receipts.receipt import Parsed
 
 Phase = Annotated[
     Literal["post_init", "post_compile", "post_step0", "steady"] | None,
@@ -65,6 +64,7 @@ def chips(session: Session, a: Before, b: After = None, *, phase: Phase = None, 
     from receipts.base.errors import UsageError
     from receipts.plugins.chips.page import ChipMap, changed, one
     from receipts.publish.pictures.svg import svg_file
+    from receipts.questions.noise import noise_floor
 
     def answer(item: ChipMap) -> Answer:
         def drawn() -> str | None:
@@ -75,7 +75,10 @@ def chips(session: Session, a: Before, b: After = None, *, phase: Phase = None, 
     lanes = session.rulebook.lanes
     if b is not None:
         sides = session.groups([a, b])
-        spread = None if documents((a, b)) else _spread(session, sides[0][0])
+        spread, first = None, sides[0][0]
+        if not documents((a, b)):
+            # The largest difference of one chip's live peak between equal launches of the store.
+            spread = noise_floor(session.store, first, lanes.of(first.receipt.run.lane)).chip_spread
         return answer(changed(sides, phase, metric, spread))
     (named,) = session.groups([a])
     maps = (answer(one(parsed, lanes.of(parsed.receipt.run.lane), phase, metric)) for parsed in named)
@@ -90,10 +93,3 @@ def chips(session: Session, a: Before, b: After = None, *, phase: Phase = None, 
             raise UsageError(f"{a} names {len(named)} receipts, and --svg draws one; name one of them by its id")
 
     return Maps(maps, lambda known: max(item.exit_code for item in known))
-
-
-def _spread(session: Session, parsed: Parsed) -> float | None:
-    """The largest difference of one chip's live peak between equal launches of the store."""
-    from receipts.questions.noise import noise_floor
-
-    return noise_floor(session.store, parsed, session.rulebook.lanes.of(parsed.receipt.run.lane)).chip_spread

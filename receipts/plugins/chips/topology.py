@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -77,10 +77,16 @@ def layout(
         return _rows(ordered, 1, "row", "one chip")
     whole = ordered == list(range(len(ordered)))
     if whole and len(shape) > 1 and prod(shape) == len(ordered):
-        known = find_accelerator(accelerator)
-        return (
-            _torus(ordered, shape) if known is not None and "torus" in known.fabric else _nested(ordered, shape, hosts)
-        )
+        named_shape, known = "x".join(map(str, shape)), find_accelerator(accelerator)
+        if known is not None and "torus" in known.fabric:
+            x, y, z = (*shape, 1)[:3]
+            places = {chip: ChipPlace(chip // (x * y), chip // x % y, chip % x) for chip in ordered}
+            planes = ", a plane for each z" if z > 1 else ""
+            return ChipLayout(z, y, x, places, "y", f"{named_shape} torus: x to the right, y down{planes}")
+        rows = len(ordered) // shape[-1]
+        if rows == hosts:
+            return _rows(ordered, shape[-1], "host", f"a row a host: {rows} × {shape[-1]} chips")
+        return _rows(ordered, shape[-1], "row", f"{named_shape}, row by row")
     if hosts and len(ordered) % hosts == 0:
         note = f"a row a host: {hosts} × {len(ordered) // hosts} chips" if hosts > 1 else "one host"
         return _rows(ordered, len(ordered) // hosts, "host", note)
@@ -88,21 +94,6 @@ def layout(
     if len(shape) > 1:
         note = f"the shape {physical} does not hold these {len(ordered)} chips: rows in the order of their ordinals"
     return _rows(ordered, min(len(ordered), _ROW if len(ordered) <= 64 else 2 * _ROW), "row", note)
-
-
-def _torus(ordered: Sequence[int], shape: Sequence[int]) -> ChipLayout:
-    x, y, z = (*shape, 1)[:3]
-    places = {chip: ChipPlace(chip // (x * y), chip // x % y, chip % x) for chip in ordered}
-    planes = ", a plane for each z" if z > 1 else ""
-    return ChipLayout(z, y, x, places, "y", f"{'x'.join(map(str, shape))} torus: x to the right, y down{planes}")
-
-
-def _nested(ordered: Sequence[int], shape: Sequence[int], hosts: int | None) -> ChipLayout:
-    columns = shape[-1]
-    rows = len(ordered) // columns
-    word = "host" if rows == hosts else "row"
-    note = f"a row a host: {rows} × {columns} chips" if word == "host" else f"{'x'.join(map(str, shape))}, row by row"
-    return _rows(ordered, columns, word, note)
 
 
 def _rows(ordered: Sequence[int], columns: int, word: str, note: str) -> ChipLayout:
@@ -208,17 +199,6 @@ _USED, _RELIEF, _BAD = MARKS[1].light, MARKS[0].light, MARKS[7].light
 
 def chip_picture(heat: Heat, name: str) -> str:
     """The SVG element of one launch, or of a change, with a legend and its notes."""
-    beside, width = _sentences(heat), 2 * WIDTH
-    texts = [part for text in beside for part in textwrap.wrap(text, int(width / 6))]
-    planes = heat.layout.planes * (heat.layout.rows * _row(heat) + _BETWEEN)
-    height = _HEAD + planes + _GAP + _LINE * len(texts)
-    values = ", ".join(f"chip {chip} {heat.text(chip)}" for chip in heat.layout.places if chip in heat.values)
-    alt = "; ".join((f"{heat.title}: {values}", *beside))
-    paint = partial(_paint, heat, texts)
-    return svg.inline_svg(paint, name=name, width=width, height=height, title=heat.title, alt=alt)
-
-
-def _sentences(heat: Heat) -> tuple[str, ...]:
     marks = (
         (heat.leaders, f"outlined: {WORST[heat.worse]}"),
         (heat.thin, "!: less headroom than the lane keeps"),
@@ -226,7 +206,15 @@ def _sentences(heat: Heat) -> tuple[str, ...]:
         (heat.missing, "dotted: no row"),
         (heat.unstated, "~: not stated"),
     )
-    return (*filter(None, ["; ".join(words for holds, words in marks if holds)]), *heat.note)
+    legend = "; ".join(words for chips, words in marks if chips)
+    beside, width = (*([legend] if legend else []), *heat.note), 2 * WIDTH
+    texts = [part for text in beside for part in textwrap.wrap(text, int(width / 6))]
+    planes = heat.layout.planes * (heat.layout.rows * _row(heat) + _BETWEEN)
+    height = _HEAD + planes + _GAP + _LINE * len(texts)
+    values = ", ".join(f"chip {chip} {heat.text(chip)}" for chip in heat.layout.places if chip in heat.values)
+    alt = "; ".join((f"{heat.title}: {values}", *beside))
+    paint = partial(_paint, heat, texts)
+    return svg.inline_svg(paint, name=name, width=width, height=height, title=heat.title, alt=alt)
 
 
 def _row(item: Heat) -> float:
@@ -275,11 +263,7 @@ def _cell(canvas: Canvas, item: Heat, chip: int, box: tuple[float, float, float,
     if chip in item.leaders:
         canvas.boxes([(x + 0.5, y + 0.5, wide - 1.0, tall - 1.0)], edge=INK)
     if tall >= _LINE:
-        text = "".join(_texts(item, chip)) if wide >= _TEXT else "!" if chip in item.thin else ""
+        thin = "!" if chip in item.thin else ""
+        amount, twice = "" if chip in item.missing else item.text(chip), " ×2" if chip in item.doubled else ""
+        text = f"{amount}{thin}{twice}" if wide >= _TEXT else thin
         canvas.label(x + wide / 2, y + tall / 2, text, ha="center", size=SMALL)
-
-
-def _texts(item: Heat, chip: int) -> Iterator[str]:
-    yield "" if chip in item.missing else item.text(chip)
-    yield "!" if chip in item.thin else ""
-    yield " ×2" if chip in item.doubled else ""

@@ -11,8 +11,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from receipts.plugins.lint.quantity import factor_of, quantities, si
-from receipts.plugins.lint.statement import Statement
+from receipts.plugins.lint.statement import Statement, factor_of, quantities, si
 from receipts.receipt.accelerators import ACCELERATORS
 from receipts.stats.rounding import Interval
 
@@ -52,10 +51,24 @@ def contradicted(drafts: Sequence[Statement], text: str) -> list[Statement]:
     checked = list(drafts)
     shares = [item for item in drafts if item.kind == "ratio" and item.bound in ("", "about")]
     for share in shares if len(shares) <= 2 else ():
-        pairs = [one for one in _pairs(drafts, text) if _alike(one.metric, share.metric) and _beside(one, share, text)]
+        # A change of tokens/s may be that of any speed, and any speed's that of tokens/s.
+        alike = _SPEEDS if share.metric == "tokens_per_second" else {share.metric}
+        alike = alike | {"tokens_per_second"} if share.metric in _SPEEDS else alike
+        pairs = [one for one in _pairs(drafts, text) if one.metric in alike and _beside(one, share, text)]
         if len(pairs) == 1 and (wrong := disagreement(pairs[0].a, pairs[0].b, share)):
             checked[drafts.index(share)] = replace(share, contradiction=wrong)
-    return _share_of_peak(checked, text)
+    # MFU beside FLOP/s of a chip and a peak of one sentence.
+    shares, rates = _single(checked, "mfu"), _single(checked, "tflops_per_second_per_chip")
+    peaks = list(_PEAK.finditer(text)) if shares and rates else []
+    if not len(peaks) == len(shares) == len(rates) == 1 or shares[0].bound not in ("", "about"):
+        return checked
+    peak, share, rate = next(quantities(peaks[0]["before"] or peaks[0]["after"])), shares[0], rates[0]
+    ratio = rate.intervals[0] * (factor_of(rate) * 1e12 / (peak.values[0] * (si(peak.unit) or 1e12)))
+    stated = Interval.around(share.values[0], 2 * share.halves[0]) * factor_of(share)
+    if Interval(stated.low / _WIDE, stated.high * _WIDE).meets(ratio):
+        return checked
+    wrong = f"{rate.values[0]:,g} of {peak.values[0]:,g} {peak.unit} are {ratio.low:.1%}"
+    return [replace(item, contradiction=wrong) if item is share else item for item in checked]
 
 
 def disagreement(a: Interval, b: Interval, share: Statement) -> str:
@@ -90,10 +103,6 @@ def _single(drafts: Sequence[Statement], metric: str = "") -> list[Statement]:
     return [item for item in of if metric in ("", item.metric)]
 
 
-def _alike(metric: str, other: str) -> bool:
-    return metric == other or ({metric, other} <= _SPEEDS and "tokens_per_second" in (metric, other))
-
-
 def _beside(pair: _Pair, share: Statement, text: str) -> bool:
     """Whether a share closes what is said of a pair, or the pair stands in brackets behind it."""
     if pair.end <= share.start:
@@ -103,21 +112,6 @@ def _beside(pair: _Pair, share: Statement, text: str) -> bool:
         re.fullmatch(r"[^);,.\d]*\([^);,.\d]*", text[share.end : pair.start]) is not None
         and text[pair.end :][:1] == ")"
     )
-
-
-def _share_of_peak(drafts: list[Statement], text: str) -> list[Statement]:
-    """MFU beside FLOP/s of a chip and a peak of one sentence."""
-    shares, rates = _single(drafts, "mfu"), _single(drafts, "tflops_per_second_per_chip")
-    peaks = list(_PEAK.finditer(text)) if shares and rates else []
-    if not len(peaks) == len(shares) == len(rates) == 1 or shares[0].bound not in ("", "about"):
-        return drafts
-    peak, share, rate = next(quantities(peaks[0]["before"] or peaks[0]["after"])), shares[0], rates[0]
-    ratio = rate.intervals[0] * (factor_of(rate) * 1e12 / (peak.values[0] * (si(peak.unit) or 1e12)))
-    stated = Interval.around(share.values[0], 2 * share.halves[0]) * factor_of(share)
-    if Interval(stated.low / _WIDE, stated.high * _WIDE).meets(ratio):
-        return drafts
-    wrong = f"{rate.values[0]:,g} of {peak.values[0]:,g} {peak.unit} are {ratio.low:.1%}"
-    return [replace(item, contradiction=wrong) if item is share else item for item in drafts]
 
 
 @cache

@@ -6,20 +6,21 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal
 
 from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
-from receipts.metrics import Metric
 from receipts.metrics.registry import Taint
 from receipts.plugins.lint.expect import agrees, disagreeing, readings
-from receipts.plugins.lint.ranking import LaneWords
 from receipts.plugins.lint.statement import UNNAMED, PageRemark, Statement
 from receipts.receipt import Parsed
+from receipts.receipt.accelerators import ACCELERATORS
 from receipts.stats.rounding import Interval
 
 if TYPE_CHECKING:
+    from receipts.axes.lane import Lane
     from receipts.judging.claim import ClaimFile
     from receipts.judging.rulebook import Rulebook
     from receipts.judging.verdict import ClaimVerdict, Comparison
@@ -116,7 +117,10 @@ class Checker:
         if link.claim:
             return self._claim(link.claim)
         try:
-            sides = [self._receipt(word) for word in link.receipts]
+            for word in link.receipts:
+                if word not in self._receipts:
+                    self._receipts[word] = self._store.get(word)
+            sides = [self._receipts[word] for word in link.receipts]
         except NotFound as error:
             return LintResult("refuted", str(error), "submit the receipt, or correct the id", "no_receipt")
         superseded = self._store.query.facts(sides).superseded
@@ -130,7 +134,15 @@ class Checker:
             return LintResult("unproven", "no metric that receipts have is named beside the number", do)
         if item.kind == "fit":
             return self._fit(item, sides[-1])
-        return self._pair(item, sides[0], sides[1]) if len(sides) == 2 else self._single(item, sides[0])
+        if len(sides) == 2:
+            return self._pair(item, sides[0], sides[1])
+        if item.kind == "ratio" and _SHARE.search(item.text):
+            do = "name both receipts if it compares two"
+            return LintResult("unproven", "a share is stated, and no receipt carries it", do)
+        if item.kind in ("ratio", "change"):
+            do = "write receipt:BASELINE..CANDIDATE"
+            return LintResult("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
+        return self._reading(item, sides[0])
 
     def _rank(self, results: list[LintResult], places: list[int]) -> None:
         """Refuse one number of an order that ranks MFU of lanes: a sentence at its own, else the first other."""
@@ -161,21 +173,9 @@ class Checker:
         finding = next((one for one in judge_claim(case, self._rulebook.rules) if one.level == level), None)
         return LintResult(state, finding.found, finding.do, finding.code) if finding is not None else None
 
-    def _receipt(self, word: str) -> Parsed:
-        if word not in self._receipts:
-            self._receipts[word] = self._store.get(word)
-        return self._receipts[word]
-
-    def _single(self, item: Statement, parsed: Parsed) -> LintResult:
-        if item.kind == "ratio" and _SHARE.search(item.text):
-            do = "name both receipts if it compares two"
-            return LintResult("unproven", "a share is stated, and no receipt carries it", do)
-        if item.kind in ("ratio", "change"):
-            do = "write receipt:BASELINE..CANDIDATE"
-            return LintResult("refuted", "a difference is stated, and one receipt is named", do, "no_receipt")
-        return self._reading(item, parsed)
-
     def _reading(self, item: Statement, parsed: Parsed) -> LintResult:
+        from receipts.judging.judge import judge_receipt
+
         launch, expected = self._rulebook.launch(parsed), readings(item)
         stated = Interval(min(one.low for one in expected), max(one.high for one in expected))
         metric, name = metrics.get(item.metric), parsed.id[:12]
@@ -188,29 +188,24 @@ class Checker:
         shown = f"{name} reads {metrics.shown(metric, reading.value)}"
         if not stated.contains(reading.value):
             return LintResult("refuted", shown, "write what the receipt reads", "overstated")
-        return self._trusted(parsed, metric, reading.source, shown)
-
-    def _trusted(self, parsed: Parsed, metric: Metric, source: str, reading: str) -> LintResult:
-        """A number that agrees, held against what may be believed: an offence, or a number that is merely quoted."""
-        from receipts.judging.judge import judge_receipt
-
+        # It agrees: is it an offense, or a number that is merely quoted?
         lane, run = self._rulebook.lanes.of(parsed.receipt.run.lane), parsed.receipt.run
         verdict = judge_receipt(parsed, lane, self._rulebook.rules, self._store.query.facts(parsed))
         sparing = self._rulebook.rules.sparing(metric.name)
         for one in verdict.findings:
             if one.level == "E" and one.code not in sparing and one.spoils(metric.taint):
-                return LintResult("refuted", f"{reading}, and is invalid: {one.code} {one.found}", one.do, one.code)
+                return LintResult("refuted", f"{shown}, and is invalid: {one.code} {one.found}", one.do, one.code)
         if run.outcome != "ok" and metric.taint in (Taint.RATE, Taint.MFU):
             do = "quote a launch that ended well"
             if run.outcome in ("preempted", "unknown"):
                 how = "was preempted" if run.outcome == "preempted" else "does not show how it ended"
-                return LintResult("unproven", f"{reading}, and the launch {how}", do)
-            return LintResult("refuted", f"{reading}, and the launch ended in {run.outcome}", do, "bad_receipt")
+                return LintResult("unproven", f"{shown}, and the launch {how}", do)
+            return LintResult("refuted", f"{shown}, and the launch ended in {run.outcome}", do, "bad_receipt")
         if run.provenance != "measured":
-            return LintResult("unproven", f"{reading}, and is {run.provenance}, not measured", "measure it")
-        if source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
-            return LintResult("unproven", f"{reading} as stated; what it was taken from was not kept", "keep the steps")
-        return LintResult("holds", reading)
+            return LintResult("unproven", f"{shown}, and is {run.provenance}, not measured", "measure it")
+        if reading.source in ("stated", "derived") and metric.summary in ("step", "rate", "memory"):
+            return LintResult("unproven", f"{shown} as stated; what it was taken from was not kept", "keep the steps")
+        return LintResult("holds", shown)
 
     def _fit(self, item: Statement, parsed: Parsed) -> LintResult:
         outcome, name, wanted = parsed.receipt.run.outcome, parsed.id[:12], "ok" if item.direction == "up" else "oom"
@@ -234,7 +229,11 @@ class Checker:
         metric = metrics.get(item.metric)
         if item.kind == "reading" and item.unit != "×":
             return self._reading(item, b)
-        verdict = self._compared(a, b, metric)
+        # The comparison as `receipts compare` gives it.
+        key = (a.id, b.id, metric.name)
+        if key not in self._compared_before:
+            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
+        verdict = self._compared_before[key]
         result = verdict.headline
         if result is None or result.a.value is None or result.b.value is None:
             return LintResult("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
@@ -250,13 +249,6 @@ class Checker:
             reading = f"{reading}, and the comparison is open: {verdict.last_line()}"
             return LintResult("unproven", reading, "see: receipts compare")
         return LintResult("holds", reading)
-
-    def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
-        """The comparison as `receipts compare` gives it."""
-        key = (a.id, b.id, metric.name)
-        if key not in self._compared_before:
-            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
-        return self._compared_before[key]
 
     @cached_property
     def _lane_words(self) -> LaneWords:
@@ -293,3 +285,33 @@ class Checker:
                 return verdict_on(claim, self._rulebook, None if from_files else self._store, group.folder)
         claim_of = next((one for one in stored(self._store).claims if one.id == name), None)
         return verdict_on(claim_of, self._rulebook, self._store) if claim_of is not None else None
+
+
+class LaneWords:
+    """Words that name lanes in prose: `H200` all that run on one, `Megatron` its own."""
+
+    def __init__(self, lanes: Iterable[Lane]) -> None:
+        by_word: dict[str, set[str]] = {}
+        known = [lane for lane in lanes if lane.accelerators and lane.accelerators != ("cpu",)]
+        frameworks = {lane.name: lane.frameworks[0].removesuffix("-core") for lane in known if lane.frameworks}
+        parts = {part for word in frameworks.values() if "-" in word for part in word.split("-")}
+        for lane in known:
+            chips = [chip for chip in ACCELERATORS if chip.key in lane.accelerators]
+            words = {word for chip in chips for word in (*chip.names, chip.key.partition("-")[0], chip.vendor)}
+            # `torch` is also a part of `torch-xla`, and names no lane.
+            for word in (lane.name, *words, *({frameworks.get(lane.name, lane.name)} - parts)):
+                by_word.setdefault(word.lower(), set()).add(lane.name)
+        words_first = sorted(by_word, key=len, reverse=True)
+        written = "|".join(re.escape(word).replace(r"\-", r"[-_ /]?").replace(r"\ ", r"[-_ ]?") for word in words_first)
+        self._pattern = re.compile(rf"(?<![\w-])(?:{written})(?![a-z0-9])", re.IGNORECASE)
+        self._lanes = {re.sub(r"[-_ /]", "", word): frozenset(names) for word, names in by_word.items()}
+
+    def lanes(self, text: str) -> dict[str, frozenset[str]]:
+        """The words of a text that name lanes, as written, with the lanes that each may mean."""
+        matches = self._pattern.finditer(text)
+        return {match[0]: self._lanes[re.sub(r"[-_ /]", "", match[0].lower())] for match in matches}
+
+    @staticmethod
+    def apart(words: dict[str, frozenset[str]]) -> tuple[str, ...]:
+        """Two words that have no lane in common; empty if there are none."""
+        return next((pair for pair in combinations(words, 2) if not words[pair[0]] & words[pair[1]]), ())

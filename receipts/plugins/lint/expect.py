@@ -19,8 +19,7 @@ from urllib.parse import unquote
 from receipts import metrics
 from receipts.base.files import read_small
 from receipts.metrics import Metric
-from receipts.plugins.lint.quantity import factor_of
-from receipts.plugins.lint.statement import MIRRORED, Bound, Direction, Statement
+from receipts.plugins.lint.statement import MIRRORED, Bound, Direction, Statement, factor_of
 from receipts.receipt.accelerators import find_accelerator
 from receipts.stats.distributions import median
 from receipts.stats.rounding import Interval

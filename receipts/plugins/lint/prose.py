@@ -13,8 +13,18 @@ from functools import lru_cache
 from typing import Final
 
 from receipts.plugins.lint.arithmetic import beyond_hardware, contradicted, known_peaks
-from receipts.plugins.lint.quantity import QUALIFIED, SOFT, UNIT, Quantity, quantities, si
-from receipts.plugins.lint.statement import UNNAMED, Direction, Kind, Statement
+from receipts.plugins.lint.statement import (
+    QUALIFIED,
+    SOFT,
+    UNIT,
+    UNNAMED,
+    Direction,
+    Kind,
+    Quantity,
+    Statement,
+    quantities,
+    si,
+)
 
 # What a number may be of; of `other` no receipt has a figure.
 _NOUNS: Final = {

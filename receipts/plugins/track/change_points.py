@@ -63,7 +63,12 @@ def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     """
     if len(logs) < 2 * MIN_LAUNCHES or min(logs) == max(logs):
         return ()
-    logs = _capped(logs)
+    reach, capped = _CAP * _scatter(logs), list(logs)
+    for i in range(1, len(logs) - 1):
+        middle = sorted(logs[i - 1 : i + 2])[1]
+        if reach and abs(logs[i] - middle) > reach:
+            capped[i] = middle + math.copysign(reach, logs[i] - middle)
+    logs = capped
     # Places where the level may have stepped, with both ends of the series.
     import numpy as np
 
@@ -77,7 +82,11 @@ def changes(logs: Sequence[float]) -> tuple[LevelChange, ...]:
     result: list[LevelChange] = []
     for run in _monotone(logs, _confirmed(logs, list(proposed))):
         drift = _drift(logs, sorted({*run, *(at for at in proposed if run[0] < at < run[-1])}))
-        result += [drift] if drift is not None else [_step(logs, *run[i : i + 3]) for i in range(len(run) - 2)]
+        if drift is not None:
+            result.append(drift)
+            continue
+        for start, at, stop in zip(run, run[1:], run[2:], strict=False):
+            result.append(_change("step", at, start, stop, _estimate(logs, start, at, stop, separate=True)))
     return tuple(result)
 
 
@@ -111,17 +120,6 @@ def _scatter(logs: Sequence[float]) -> float:
     """σ from the jumps between neighbors, which steps and outliers hardly move (median absolute deviation)."""
     jumps = [abs(after - before) for before, after in pairwise(logs)]
     return median(jumps) / (0.6745 * math.sqrt(2.0))
-
-
-def _capped(logs: Sequence[float]) -> list[float]:
-    """The series with each launch that lies far beyond both neighbors moved nearer to the closer one."""
-    reach = _CAP * _scatter(logs)
-    capped = list(logs)
-    for i in range(1, len(logs) - 1):
-        middle = sorted(logs[i - 1 : i + 2])[1]
-        if reach and abs(logs[i] - middle) > reach:
-            capped[i] = middle + math.copysign(reach, logs[i] - middle)
-    return capped
 
 
 def _confirmed(logs: Sequence[float], bounds: list[int]) -> list[int]:
@@ -213,17 +211,11 @@ def _drift(logs: Sequence[float], run: Sequence[int]) -> LevelChange | None:
         return None
     error = math.sqrt(of_line / (count - 2) / spread) * (count - 1)
     estimate = RatioEstimate(slope * (count - 1), error, count - 2.0)
-    half = estimate.half_width(CONFIDENCE)
-    if abs(estimate.log_ratio) <= half:
+    if abs(estimate.log_ratio) <= estimate.half_width(CONFIDENCE):
         return None
-    return _change("drift", start, start, stop, estimate, half)
+    return _change("drift", start, start, stop, estimate)
 
 
-def _step(logs: Sequence[float], start: int, at: int, stop: int) -> LevelChange:
-    estimate = _estimate(logs, start, at, stop, separate=True)
-    return _change("step", at, start, stop, estimate, estimate.half_width(CONFIDENCE))
-
-
-def _change(kind: Kind, at: int, start: int, stop: int, estimate: RatioEstimate, half: float) -> LevelChange:
-    center = estimate.log_ratio
+def _change(kind: Kind, at: int, start: int, stop: int, estimate: RatioEstimate) -> LevelChange:
+    center, half = estimate.log_ratio, estimate.half_width(CONFIDENCE)
     return LevelChange(kind, at, start, stop, math.exp(center), math.exp(center - half), math.exp(center + half))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -67,8 +67,21 @@ def history_page(history: History, name: str, axis: Sequence[str] = (), axis_nam
         without=say("too_few"),
     )
     table = _launches(history, axis, axis_name, tuple(after))
+    header = "from launch | started ^4 | #change | 99 % interval ^2 | what | moved… ^1 | not stated… ^5"
+    rows = (
+        (
+            item.first.name,
+            f"{item.first.started:%Y-%m-%d}",
+            signed(item.change.ratio),
+            ends(item.change.low, item.change.high),
+            why(item),
+            ", ".join((*item.regime, *item.moved)) or say("nothing"),
+            ", ".join(item.unknown),
+        )
+        for item in history.changes
+    )
     sections = sections_of(
-        Section("changes", say("changes"), tables=(_changes(history),)),
+        Section("changes", say("changes"), tables=(table_of("", header, rows),)),
         Section("launches", say("launches"), tables=(table,), figures=(figure,)),
     )
     return Page(say("title", name=name), headline=(history_headline(history),), sections=sections)
@@ -100,24 +113,21 @@ def history_picture(history: History, name: str, ids: str = "history") -> str | 
     """The SVG element of a line; None for fewer than two launches."""
     if len(history.points) < MIN_DRAWN:
         return None
-    levels = list(_levels(history))
+    # Levels between steps, and drifts as slopes.
+    drifts = [item.change.stop for item in history.changes if item.kind == "drift"]
+    bounds = sorted({0, len(history.points), *(item.change.at for item in history.changes), *drifts})
+    begun = {item.change.at: item for item in history.changes}
+    levels: list[LevelSegment] = []
+    for start, stop in itertools.pairwise(bounds):
+        item = begun.get(start)
+        mean = math.fsum(math.log(point.value) for point in history.points[start:stop]) / (stop - start)
+        half = item.change.log / 2.0 if item is not None and item.kind == "drift" else 0.0
+        levels.append((start, stop, math.exp(mean - half), math.exp(mean + half), item))
     alt = "; ".join(
         f"{_change_of(item) or 'level'}: launches {start + 1} to {stop}" for start, stop, _, _, item in levels
     )
     paint, height, title = partial(_paint, history, levels), _TOP + _HEIGHT + BELOW, say("title", name=name)
     return svg.inline_svg(paint, name=ids, width=WIDTH, height=height, title=title, alt=alt)
-
-
-def _levels(history: History) -> Iterator[LevelSegment]:
-    """Levels between steps, and drifts as slopes."""
-    drifts = [item.change.stop for item in history.changes if item.kind == "drift"]
-    bounds = sorted({0, len(history.points), *(item.change.at for item in history.changes), *drifts})
-    begun = {item.change.at: item for item in history.changes}
-    for start, stop in itertools.pairwise(bounds):
-        item = begun.get(start)
-        mean = math.fsum(math.log(point.value) for point in history.points[start:stop]) / (stop - start)
-        half = item.change.log / 2.0 if item is not None and item.kind == "drift" else 0.0
-        yield start, stop, math.exp(mean - half), math.exp(mean + half), item
 
 
 def _change_of(item: LineChange | None) -> str:
@@ -152,23 +162,6 @@ def _paint(history: History, levels: Sequence[LevelSegment], canvas: Canvas) -> 
         [(float(at), f"{item.started:%m-%d}") for at, item in enumerate(points)],
         "day of the launch, UTC",
     )
-
-
-def _changes(history: History) -> Table:
-    header = "from launch | started ^4 | #change | 99 % interval ^2 | what | moved… ^1 | not stated… ^5"
-    rows = (
-        (
-            item.first.name,
-            f"{item.first.started:%Y-%m-%d}",
-            signed(item.change.ratio),
-            ends(item.change.low, item.change.high),
-            why(item),
-            ", ".join((*item.regime, *item.moved)) or say("nothing"),
-            ", ".join(item.unknown),
-        )
-        for item in history.changes
-    )
-    return table_of("", header, rows)
 
 
 def _launches(history: History, axis: Sequence[str], axis_name: str, after: tuple[str, ...]) -> Table:

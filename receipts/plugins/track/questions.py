@@ -11,7 +11,7 @@ from receipts.base.errors import NotFound, UsageError
 if TYPE_CHECKING:
     from receipts.api.answer import Answer
     from receipts.api.session import Session
-    from receipts.plugins.track.line import History, Point
+    from receipts.plugins.track.line import History
     from receipts.store import Store
     from receipts.store.query.replicates import Line
 
@@ -128,25 +128,21 @@ def _several(session: Session, store: Store, lane: str, chosen: list[Line], metr
 
 def history_as_data(line: History) -> dict[str, Any]:
     """A line as JSON: values in the metric's own unit, ratios after over before."""
+    from dataclasses import asdict
+
     from receipts.plugins.track.watch import as_data as change_data
 
+    launches = [{"receipt": row.pop("id"), **row} for row in map(asdict, line.points)]
     return {
         "lane": line.lane,
         "kind": line.kind,
         "metric": line.metric,
         "delta": line.delta,
-        "launches": [_launch(point) for point in line.points],
+        "launches": [{**row, "started": row["started"].isoformat()} for row in launches],
         "left_out": line.left_out,
         "hosts": line.hosts,
         "changes": [{**change_data(line, item), "incident": item.is_incident} for item in line.changes],
     }
-
-
-def _launch(point: Point) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    row = asdict(point)
-    return {"receipt": row.pop("id"), **row, "started": point.started.isoformat()}
 
 
 @question("incident list", path="/v1/incidents", forms=("csv",))
