@@ -183,30 +183,15 @@ class Settings:
         return None if known is None else (path, known)
 
 
-class Statement(NamedTuple):
-    """A leaf, the pattern of a line that states it, and how its value is read; ``value`` where it is always the same.
-
-    The value is the last group of the pattern that is on the line.
-    """
-
-    path: str
-    line: re.Pattern[str]
-    entry: dict[str, Any]
-    value: str | None
-
-    def read(self, match: re.Match[str]) -> Any:
-        """The value of the leaf; None where there is none of its kind."""
-        if self.value is not None:
-            return self.value
-        return Arguments({"": (match[match.lastindex or 0], 0)}).read("", self.entry)
-
-
 class Statements:
-    """The statements of one framework's table."""
+    """The statements of one framework's table: leaves, the patterns of lines that state them, and how to read these.
+
+    The value is the entry's own, else the last group of the pattern that is on the line.
+    """
 
     def __init__(self, framework: str) -> None:
         self._all = [
-            Statement(path, re.compile(entry["line"]), {"kind": "count"} | entry, entry.get("value"))
+            (path, re.compile(entry["line"]), {"kind": "count"} | entry)
             for path, entries in vocabulary.table(framework)["statements"].items()
             for item in (entries if isinstance(entries, list) else [entries])
             for entry in ({"line": item} if isinstance(item, str) else item,)
@@ -214,10 +199,13 @@ class Statements:
 
     def take(self, reading: Reading, text: str, line: int) -> bool:
         """State what a line says; whether it says anything."""
-        matches = [(item, match) for item in self._all if (match := item.line.search(text))]
-        for item, match in matches:
-            if (value := item.read(match)) is not None:
-                reading.state(item.path, value, match[0].strip(), line)
+        matches = [(path, match, entry) for path, pattern, entry in self._all if (match := pattern.search(text))]
+        for path, match, entry in matches:
+            value = entry.get("value")
+            if value is None:
+                value = Arguments({"": (match[match.lastindex or 0], 0)}).read("", entry)
+            if value is not None:
+                reading.state(path, value, match[0].strip(), line)
         return bool(matches)
 
 
@@ -272,9 +260,17 @@ def _only(text: str) -> Launch | None:
         assigned[match[1]] = " ".join(match[2].strip("\"'").replace("\\\n", " ").split())
     for name, value in assigned.items():  # TP=${TP:-4}
         assigned[name] = re.sub(rf"\$\{{{name}:?-([^}}]*)\}}", r"\1", value)
+
+    def replaced(match: re.Match[str]) -> str:
+        return assigned.get(match[1] or match[3], match[0] if match[2] is None else match[2])
+
     launches: dict[str | None, Launch] = {}
     for start, row in _rows(text):
-        whole = _BLANK.sub(r"'\g<0>'", _replaced(row, assigned) if "$" in row else row)
+        for _ in range(_PASSES if "$" in row else 0):
+            before, row = row, _VARIABLE.sub(replaced, row)[:_MAX_LINE]
+            if row == before:
+                break
+        whole = _BLANK.sub(r"'\g<0>'", row)
         if _starts(whole):
             line = parse(whole)
             kept = launches.get(line.program)
@@ -299,21 +295,6 @@ def _rows(text: str) -> list[tuple[int, str]]:
             rows.append((start, held))
             held = ""
     return [*rows, (start, held)] if held else rows
-
-
-def _replaced(text: str, assigned: dict[str, str]) -> str:
-    for _ in range(_PASSES):
-        before, text = text, _VARIABLE.sub(lambda match: _assigned_value(match, assigned), text)[:_MAX_LINE]
-        if text == before:
-            break
-    return text
-
-
-def _assigned_value(match: re.Match[str], assigned: dict[str, str]) -> str:
-    name = match[1] or match[3]
-    if name in assigned:
-        return assigned[name]
-    return match[2] if match[2] is not None else match[0]
 
 
 def _starts(row: str) -> bool:

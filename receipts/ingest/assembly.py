@@ -17,7 +17,6 @@ from typing import Any
 from receipts.base.errors import Problem
 from receipts.ingest.draft import (
     RECEIPT,
-    Base,
     Contradiction,
     Message,
     MissingLeaf,
@@ -95,7 +94,18 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     order in which files are given decides nothing: they are read by name, rank 2 before rank 10.
     """
     chosen, files = options or Options(), sorted(files, key=lambda file: (natural(file.name), file.name, file.sha256))
-    draft = _begun(base_of(files), chosen)
+    # What a person states stands above what the receipt among the files states.
+    base = base_of(files)
+    draft = ReceiptDraft({"schema_version": VERSION})
+    settings = dict(chosen.settings)
+    if base is not None:
+        draft.tree = deepcopy(base.tree)
+        named = {"run.lane": chosen.lane, "run.kind": chosen.kind}
+        settings |= {path: value for path, value in named.items() if value is not None}
+    for path, value in settings.items():
+        draft.put(path, value, Where(SET), SET)
+    draft.held = frozenset(settings)
+    draft.base = base
     files = [counted_as_listed(draft, file) for file in files]
     beside = [file for file in files if not (file.readings and file.readings[0].source == RECEIPT)]
     others = of_chips(draft, of_this_launch(draft, beside))
@@ -114,7 +124,12 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     )
     unchanged = draft.base is not None and draft.tree == draft.base.tree
     if not problems and not unchanged:
-        _state_writer(draft)
+        # This program wrote the document: not where a person typed what it measured, here or before.
+        replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
+        recorded = draft.tree["run"].pop("recorded", {})
+        typed = replaced or any(path.startswith(_MEASURED) for path in draft.held)
+        if (base is None or base.recorded) and not typed:
+            draft.tree["run"]["recorded"] = {**recorded, "by": "ingest", "digest": UNWRITTEN}
         draft.tree["run"]["entries"] = counted_entries(draft.tree)
     return Ingested(
         _by_schema(draft.tree),
@@ -129,33 +144,9 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     )
 
 
-def _state_writer(draft: ReceiptDraft) -> None:
-    """Say that this program wrote the document: not where a person typed what it measured, here or before."""
-    base = draft.base
-    replaced = [path for path in draft.held if base is not None and base.get(path) not in (None, draft.get(path))]
-    recorded = draft.tree["run"].pop("recorded", {})
-    if (base is None or base.recorded) and not replaced and not any(path.startswith(_MEASURED) for path in draft.held):
-        draft.tree["run"]["recorded"] = {**recorded, "by": "ingest", "digest": UNWRITTEN}
-
-
 def natural(name: str) -> list[str | int]:
     """A name in pieces that sort as people count: ``rank2`` before ``rank10``."""
     return [int(piece) if at % 2 else piece for at, piece in enumerate(re.split(r"(\d{1,18})", name))]
-
-
-def _begun(base: Base | None, options: Options) -> ReceiptDraft:
-    """A draft with what a person states above what the receipt among the files states."""
-    draft = ReceiptDraft({"schema_version": VERSION})
-    settings = dict(options.settings)
-    if base is not None:
-        draft.tree = deepcopy(base.tree)
-        named = {"run.lane": options.lane, "run.kind": options.kind}
-        settings |= {path: value for path, value in named.items() if value is not None}
-    for path, value in settings.items():
-        draft.put(path, value, Where(SET), SET)
-    draft.held = frozenset(settings)
-    draft.base = base
-    return draft
 
 
 def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
@@ -230,15 +221,12 @@ def _text(value: Any, indent: str) -> str:
         rows = [f"{inner}{_plain(key)}: {_text(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{indent}}}"
     if isinstance(value, list | tuple) and value and isinstance(value[0], dict):
-        rows = [f"{inner}{_plain(item)}" if _flat(item) else inner + _text(item, inner) for item in value]
+        flat = [len(row) <= 8 and not any(isinstance(item, dict | list) for item in row.values()) for row in value]
+        rows = [inner + (_plain(row) if short else _text(row, inner)) for row, short in zip(value, flat, strict=True)]
         return "[\n" + ",\n".join(rows) + f"\n{indent}]"
     if isinstance(value, list | tuple) and value and isinstance(value[0], str) and len(_plain(value)) > 100:
         return "[\n" + ",\n".join(inner + _plain(item) for item in value) + f"\n{indent}]"
     return _plain(value)
-
-
-def _flat(row: dict[str, Any]) -> bool:
-    return not any(isinstance(item, dict | list) for item in row.values()) and len(row) <= 8
 
 
 def _plain(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
@@ -90,14 +89,10 @@ def last_stamp(file: FileEvidence) -> Stamp | None:
         return None
     for at in range(len(lines) - 1, -1, -1):
         if moment := stamp(lead(lines[at].decode("ascii", "replace")), american=_american(file)):
-            return None if _trains(lines[at + 1 :]) else moment
+            # The last step may go on below its own line.
+            readings = scan([b"\n".join(lines[at + 1 :])]) if len(lines) > at + 2 else []
+            return None if any(reading.records > 1 and reading.trains for reading in readings) else moment
     return None
-
-
-def _trains(lines: Sequence[bytes]) -> bool:
-    """Whether lines hold several records of training; the last step may go on below its own line."""
-    readings = scan([b"\n".join(lines)]) if len(lines) > 1 else []
-    return any(reading.records > 1 and reading.trains for reading in readings)
 
 
 def partial_stamp(file: FileEvidence) -> tuple[Stamp, str] | None:

@@ -136,7 +136,12 @@ def classify(name: str) -> Kernel:
     if match := _ATTENTION_ANY.search(text):
         family = next(name for index, (_, name) in enumerate(_ATTENTION) if match[f"a{index}"] is not None)
         return Kernel("attention", family, transformer_engine=engine)
-    return _named(text, _LAYERS, engine) or _gemm(text, engine) or _rest(engine, text)
+    if kernel := _named(text, _LAYERS, engine) or _gemm(text, engine):
+        return kernel
+    if _INDUCTOR.search(text):
+        matmul = "triton_tem" in text and _ANY_GEMM.search(text) is not None
+        return Kernel("gemm", "inductor") if matmul else Kernel("inductor", "inductor")
+    return Kernel("other", "transformer_engine", transformer_engine=True) if engine else OTHER
 
 
 def _named(text: str, table: _Table, engine: bool) -> Kernel | None:
@@ -157,13 +162,6 @@ def _gemm(text: str, engine: bool) -> Kernel | None:
         family = "triton" if text.startswith(("triton", "_", "matmul_kernel")) else UNREAD
         return Kernel("gemm", family, _template_type(text), transformer_engine=engine)
     return None
-
-
-def _rest(engine: bool, text: str) -> Kernel:
-    if _INDUCTOR.search(text):
-        matmul = "triton_tem" in text and _ANY_GEMM.search(text) is not None
-        return Kernel("gemm", "inductor") if matmul else Kernel("inductor", "inductor")
-    return Kernel("other", "transformer_engine", transformer_engine=True) if engine else OTHER
 
 
 def _type(text: str) -> str | None:

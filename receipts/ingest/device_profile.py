@@ -74,12 +74,12 @@ class Timeline:
 
     def exposed(self) -> dict[int, float]:
         """By device: the time of communication that no computation covers, in the unit of `add`."""
-        return {device: self._exposed(device) for device, kind in self._spans if kind}
-
-    def _exposed(self, device: int) -> float:
-        """What all kernels cover, less what those that compute cover."""
-        communication, computation = self._spans[device, True], self._spans.get((device, False), array("d"))
-        return covered(communication + computation) - covered(computation)
+        pairs = {
+            device: (spans, self._spans.get((device, False), array("d")))
+            for (device, communicates), spans in self._spans.items()
+            if communicates
+        }
+        return {device: covered(apart + computed) - covered(computed) for device, (apart, computed) in pairs.items()}
 
 
 def event_arguments(event: dict[str, Any]) -> dict[str, Any]:
@@ -190,11 +190,34 @@ class Histogram:
             if input_type and (kind := dtype(input_type)) is not None:
                 self.matmul_types[kind].add(count, seconds)
         elif not name.startswith("aten::") and "ackward" not in name:
-            self._library(name, count)
+            if _CHECKPOINTS.fullmatch(name):
+                self.checkpoints += count
+                return
+            if _ENGINE_OPS.fullmatch(name):
+                self.engine_ops += count
+                if name.startswith(("FusedAttnFunc", "AttnFuncWithCP")):
+                    self.attention_ops["te_fused"] += count
+                return
+            for pattern, family in _PACKAGE_OPS:
+                if pattern.search(name):
+                    self.attention_ops[family] += count
+                    return
 
     def write(self, reading: Reading, *, arch: int | None = None, line: int = 0) -> None:
         """See in ``reading`` what the counts prove. ``arch`` is the device's compute capability (90), if known."""
-        for leaf, values in self._paths().items():
+        paths: dict[str, dict[str, int]] = {"attention": self._attention()}
+        if self.kernels:
+            paths["runtime"] = {("rocm" if self.hip else "cuda"): sum(total.count for total in self.kernels.values())}
+        paths |= self._gemm()
+        for leaf in ("ssm", "dispatch", "overlap"):
+            paths[leaf] = self._families(leaf)
+        if set(paths["ssm"]) != {_SSM_ONLY_HELPER}:
+            paths["ssm"].pop(_SSM_ONLY_HELPER, None)
+        if not paths["dispatch"] and self.alltoall and self._families("permute"):
+            paths["dispatch"] = {"alltoall": self.alltoall}
+        if self.graph_launches:
+            paths["cuda_graphs"] = {"true": self.graph_launches}
+        for leaf, values in paths.items():
             for value, count in values.items():
                 reading.see(leaf, value, "kernels", line, count=count)
         for kernel, total in self.kernels.items():
@@ -203,7 +226,17 @@ class Histogram:
         if self.checkpoints:
             text = f"checkpointed functions ran {self.checkpoints} times"
             reading.state("numerics.recompute_applied", "checkpoint", text, line)
-        self._remarks(reading, arch, line)
+        times = {dtype: total.seconds for dtype, total in self.gemms().items()}
+        if (whole := sum(times.values())) > 0:
+            shares = ", ".join(f"{dtype} {time / whole:.1%}" for dtype, time in sorted(times.items()))
+            reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
+        old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
+        if old:
+            reading.remark("note", f"{old} multiplications ran kernels of an older generation than sm{arch}", line)
+        softmax = sum(self._families("softmax").values())
+        if softmax and not self._families("attention") and not self.attention_ops:
+            what = "softmax kernels and no attention kernel: attention may have run unfused, or there was none"
+            reading.remark("note", f"{softmax} {what}", line)
 
     @property
     def engine(self) -> bool:
@@ -219,35 +252,6 @@ class Histogram:
             if kernel.work == "gemm" and kernel.dtype is not None:
                 sums[kernel.dtype].add(total.count, total.seconds)
         return sums
-
-    def _library(self, name: str, count: int) -> None:
-        if _CHECKPOINTS.fullmatch(name):
-            self.checkpoints += count
-            return
-        if _ENGINE_OPS.fullmatch(name):
-            self.engine_ops += count
-            if name.startswith(("FusedAttnFunc", "AttnFuncWithCP")):
-                self.attention_ops["te_fused"] += count
-            return
-        for pattern, family in _PACKAGE_OPS:
-            if pattern.search(name):
-                self.attention_ops[family] += count
-                return
-
-    def _paths(self) -> dict[str, dict[str, int]]:
-        paths: dict[str, dict[str, int]] = {"attention": self._attention()}
-        if self.kernels:
-            paths["runtime"] = {("rocm" if self.hip else "cuda"): sum(total.count for total in self.kernels.values())}
-        paths |= self._gemm()
-        for leaf in ("ssm", "dispatch", "overlap"):
-            paths[leaf] = self._families(leaf)
-        if set(paths["ssm"]) != {_SSM_ONLY_HELPER}:
-            paths["ssm"].pop(_SSM_ONLY_HELPER, None)
-        if not paths["dispatch"] and self.alltoall and self._families("permute"):
-            paths["dispatch"] = {"alltoall": self.alltoall}
-        if self.graph_launches:
-            paths["cuda_graphs"] = {"true": self.graph_launches}
-        return paths
 
     def _families(self, work: str) -> dict[str, int]:
         families: Counter[str] = Counter()
@@ -297,19 +301,6 @@ class Histogram:
             return {}
         counts = {kind: self.matmul_types[kind].count for kind in _carrying(_weights(self.matmul_types))}
         return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
-
-    def _remarks(self, reading: Reading, arch: int | None, line: int) -> None:
-        times = {dtype: total.seconds for dtype, total in self.gemms().items()}
-        if (total := sum(times.values())) > 0:
-            shares = ", ".join(f"{dtype} {time / total:.1%}" for dtype, time in sorted(times.items()))
-            reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
-        old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
-        if old:
-            reading.remark("note", f"{old} multiplications ran kernels of an older generation than sm{arch}", line)
-        softmax = sum(self._families("softmax").values())
-        if softmax and not self._families("attention") and not self.attention_ops:
-            what = "softmax kernels and no attention kernel: attention may have run unfused, or there was none"
-            reading.remark("note", f"{softmax} {what}", line)
 
 
 def _weights(sums: Mapping[str, Sum]) -> dict[str, float]:
@@ -379,17 +370,15 @@ class TableReader(LineReader):
             dashes = len(text) <= _MAX_WIDTH and not set(text.strip()) - {"-", " "}
             self._spans = [match.span() for match in _DASHES.finditer(text)] if dashes else []
             return 0 < len(self._spans) == len(self._names)
-        fits = 0 < len(self._spans) == len(self._names) and text.strip() and not text.startswith("--")
-        return bool(fits) and self.taken(self._cells(text, self._spans))
-
-    def _cells(self, row: str, spans: list[tuple[int, int]]) -> dict[str, str]:
-        """The row's cells by the names of their columns; the last one may be longer than its dashes."""
-        last = len(spans) - 1
-        words = row.split(None, last)
-        # Numbers and one name need no alignment, which is lost where a table was pasted.
-        if len(words) != len(spans) or any(number(word) is None for word in words[:last]):
-            words = [row[begin : None if at == last else end] for at, (begin, end) in enumerate(spans)]
-        return dict(zip(self._names, map(str.strip, words), strict=True))
+        if not 0 < len(self._spans) == len(self._names) or not text.strip() or text.startswith("--"):
+            return False
+        last = len(self._spans) - 1
+        words = text.split(None, last)
+        # Numbers and one name need no alignment, which is lost where a table was pasted; a name may be longer than
+        # its dashes.
+        if len(words) != len(self._spans) or any(number(word) is None for word in words[:last]):
+            words = [text[begin : None if at == last else end] for at, (begin, end) in enumerate(self._spans)]
+        return self.taken(dict(zip(self._names, map(str.strip, words), strict=True)))
 
     def taken(self, cells: dict[str, str]) -> bool:
         """Take a row, if there is room; False where it is none."""

@@ -12,7 +12,6 @@ from statistics import median
 from typing import Final
 
 from receipts.ingest.reading import Reading, Reason
-from receipts.ingest.steps import Steps
 
 # Against the median of all steps of the file. No step of one program takes half of its usual time.
 FAST: Final = 2.0
@@ -42,14 +41,34 @@ def not_steady(reading: Reading, events: Events) -> None:
     numbers = steps.numbers()
     seconds = steps.column("step_seconds")
     reasons = dict(events.marked)
-    fast = _impossible(steps, seconds, events.peak_tflops)
-    for at in fast:
+    # Positions of the steps whose rate no chip has, or is far above the file's own.
+    tflops = steps.column("tflops_per_second_per_chip")
+    ceiling = NO_CHIP_TFLOPS if events.peak_tflops is None else events.peak_tflops
+    beyond = {at for at, rate in enumerate(tflops) if rate is not None and rate > ceiling}
+    rates = steps.column("tokens_per_second_per_chip")
+    if 2 * rates.count(None) > len(rates):
+        rates = tflops
+    if 2 * rates.count(None) > len(rates):
+        rates = [1 / taken if taken is not None and taken > 0 else None for taken in seconds]
+    usual = _median(rates)
+    if usual is not None:
+        limit = FAST * usual
+        beyond.update(at for at, rate in enumerate(rates) if rate is not None and rate > limit)
+    for at in sorted(beyond):
         reasons.setdefault(numbers[at], "impossible")
         # What was not waited for is paid by the step that follows.
         if numbers[at] + 1 in steps:
             reasons.setdefault(numbers[at] + 1, "impossible")
     usual = _median(seconds)
-    _beginnings(steps, usual, events.first, reasons)
+    # The first step of a process, what follows it at a compile's pace, and one step more.
+    for step in sorted(events.first):
+        reasons.setdefault(step, "compile")
+        step += 1
+        while usual is not None and (steps.get(step, "step_seconds") or 0.0) > SLOW * usual:
+            reasons.setdefault(step, "compile")
+            step += 1
+        if step in steps:
+            reasons.setdefault(step, "warmup")
     if usual is not None:
         for step, reason in events.after.items():
             if (steps.get(step, "step_seconds") or 0.0) > DELAYED * usual:
@@ -65,32 +84,3 @@ def _median(values: list[float | None]) -> float | None:
     """The median of what is there; None with fewer than `ENOUGH` figures, or where it is nothing."""
     there = [value for value in values if value is not None and 0 <= value < float("inf")]
     return (median(there) or None) if len(there) >= ENOUGH else None
-
-
-def _impossible(steps: Steps, seconds: list[float | None], peak: float | None) -> list[int]:
-    """Positions of the steps whose rate no chip has, or is far above the file's own."""
-    tflops = steps.column("tflops_per_second_per_chip")
-    ceiling = NO_CHIP_TFLOPS if peak is None else peak
-    beyond = {at for at, rate in enumerate(tflops) if rate is not None and rate > ceiling}
-    rates = steps.column("tokens_per_second_per_chip")
-    if 2 * rates.count(None) > len(rates):
-        rates = tflops
-    if 2 * rates.count(None) > len(rates):
-        rates = [1 / taken if taken is not None and taken > 0 else None for taken in seconds]
-    usual = _median(rates)
-    if usual is not None:
-        limit = FAST * usual
-        beyond.update(at for at, rate in enumerate(rates) if rate is not None and rate > limit)
-    return sorted(beyond)
-
-
-def _beginnings(steps: Steps, usual: float | None, first: set[int], reasons: dict[int, Reason]) -> None:
-    """The first step of a process, what follows it at a compile's pace, and one step more."""
-    for step in sorted(first):
-        reasons.setdefault(step, "compile")
-        step += 1
-        while usual is not None and (steps.get(step, "step_seconds") or 0.0) > SLOW * usual:
-            reasons.setdefault(step, "compile")
-            step += 1
-        if step in steps:
-            reasons.setdefault(step, "warmup")

@@ -71,7 +71,9 @@ def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
     elif code := draft.get("run.exit_code"):
         draft.put("run.outcome", "crash", Where("ingest"), SOURCE, f"exit code {code}")
     else:
-        broken = next((file for file in files if file.cut and _may_hold_the_end(file, steps)), None)
+        # The end may be in the file of the steps, or in any log of a launch without steps.
+        last = {steps.track.file.name} if steps is not None else {file.name for file in files if file.readings}
+        broken = next((file for file in files if file.cut and file.name in last), None)
         where = Where(broken.name if broken is not None else steps.track.file.name if steps is not None else "ingest")
         shown, why = ("", "a file breaks off") if broken is not None else _good_end(draft, files, steps)
         draft.put("run.outcome", "ok" if shown else "unknown", where, SOURCE, shown or why)
@@ -84,11 +86,6 @@ def failure_in(text: bytes) -> AllocationFailure | None:
     kinds = [kind for kind in readers_in("oom") if issubclass(kind, LineReader)]
     scanned = scan([text.rstrip(b"\n") + b"\n"], kinds)
     return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
-
-
-def _may_hold_the_end(file: FileEvidence, steps: StepSeries | None) -> bool:
-    """Whether a file is that of the steps, or the log of a launch without any."""
-    return file.name == steps.track.file.name if steps is not None else bool(file.readings)
 
 
 def _first_fatal(
@@ -133,18 +130,16 @@ def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) 
 def _went_on(file: FileEvidence, failure: AllocationFailure, steps: StepSeries | None) -> str | None:
     """Why a failure was not the end: steps follow it in its file, or a later attempt's file has gone on."""
     if _trains(file) or any(reading.source == BAR for reading in file.readings):
-        return "steps follow it, the run went on" if _steps_follow(file, failure.place.line) else None
+        # Only logs with a failure in them are read again.
+        try:
+            behind = _after(Source(file.path, file.name), failure.place.line)
+            follow = failure.place.line > 0 and prints_steps(file, behind)
+        except UsageError:
+            return None
+        return "steps follow it, the run went on" if follow else None
     if steps is not None and failure.step is not None and steps.numbers[-1] > failure.step + 1:
         return f"the run went on to step {steps.numbers[-1]}"
     return None
-
-
-def _steps_follow(file: FileEvidence, line: int) -> bool:
-    """Whether the file prints a training step after a line. Only logs with a failure in them are read again."""
-    try:
-        return line > 0 and prints_steps(file, _after(Source(file.path, file.name), line))
-    except UsageError:
-        return False
 
 
 def _after(source: Source, line: int) -> Iterator[bytes]:

@@ -57,7 +57,8 @@ def read(path: Path, name: str | None = None, progress: Progress | None = None) 
     kind = next((item for item in file_readers() if item.claims(source.head)), None)
     if kind is not None:
         readings = kind().read(source)
-    elif source.foreign or _binary(source.head):
+    # NUL bytes are in no encoding of a log but UTF-16, and none is known to write one.
+    elif source.foreign or source.head[:HEAD].count(b"\0") > len(source.head) // 100:
         readings = []
         what = f"packed as {source.foreign}: unpack it first" if source.foreign else _UNKNOWN_FORM
         if _PICKLE.match(source.head):
@@ -126,11 +127,6 @@ def _watched(source: Source, progress: Progress | None) -> Iterator[bytes]:
             progress(source.bytes_read)
 
 
-def _binary(head: bytes) -> bool:
-    """Whether this is no text: NUL bytes, which no encoding of a log has but UTF-16 (none is known to write one)."""
-    return head[:HEAD].count(b"\0") > len(head) // 100
-
-
 _HEADING: Final = re.compile(r"#{1,5} \S|[=-]{4,}$")
 # A heading, an entry of a list, a row of a table, a quotation, or a sentence.
 _MARKED_LINE: Final = re.compile(r"#{1,5} \S|[-*+] \S|\d{1,2}[.)] \S|\||> ")
@@ -148,7 +144,10 @@ def without_prose(text: str, readings: Iterable[Reading]) -> list[Reading]:
         return kept
     lines = text.split("\n")
     quoted = _quoted(lines)
-    if not _is_page(line for number, line in enumerate(lines, 1) if number not in quoted):
+    texts = [line.strip() for number, line in enumerate(lines, 1) if number not in quoted and line.strip()]
+    words = sum(bool(_MARKED_LINE.match(text) or _SENTENCE.match(text)) for text in texts)
+    # On a page most lines are marked up or are sentences, and some line is a heading.
+    if words < max(_MIN_MARKED_LINES, _MARKED_SHARE * len(texts)) or not any(map(_HEADING.match, texts)):
         return kept
     for reading in kept:
         memory = [row for row in reading.memory if row.place.line in quoted]
@@ -171,13 +170,6 @@ def _quoted(lines: Iterable[str]) -> set[int]:
     return numbers
 
 
-def _is_page(lines: Iterable[str]) -> bool:
-    """Whether most lines are marked up or are sentences, and some line is a heading."""
-    texts = [line.strip() for line in lines if line.strip()]
-    words = sum(bool(_MARKED_LINE.match(text) or _SENTENCE.match(text)) for text in texts)
-    return words >= max(_MIN_MARKED_LINES, _MARKED_SHARE * len(texts)) and any(_HEADING.match(text) for text in texts)
-
-
 MAX_UNREAD_TEXT: Final = 1 << 18
 _MIN_UNREAD: Final = 2
 # It prints times and rates, and leaves the loss to the program.
@@ -194,7 +186,10 @@ _UNREAD_LINE = re.compile(
 
 def steps_unread(text: bytes, readings: Sequence[Reading]) -> list[Remark]:
     """A remark where the beginning of a log shows several steps and its readings none."""
-    if any(_holds_losses(reading) for reading in readings):
+    # Some reader knows the steps, or their losses.
+    if any(
+        item.diverged is not None or item.means or (len(item.steps) and item.source != _LOSSLESS) for item in readings
+    ):
         return []
     shown: set[str] = set()
     first = (0, "")
@@ -207,8 +202,3 @@ def steps_unread(text: bytes, readings: Sequence[Reading]) -> list[Remark]:
     words = " ".join(first[1].split())[:_MAX_QUOTED]
     what = f"looks like a training step (`{words}`) in a form that no reader knows: what it prints is not read"
     return [Remark("missing", f"{what}; docs/ingest-map.md shows how to have them read", Place(first[0]))]
-
-
-def _holds_losses(reading: Reading) -> bool:
-    """Whether a reading knows the steps, or their losses."""
-    return bool(reading.diverged is not None or reading.means or (len(reading.steps) and reading.source != _LOSSLESS))

@@ -27,7 +27,17 @@ MAX_NAME: Final = 200
 
 def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """List the files that something was read from."""
-    causes, records = _causes(draft, files), _records(draft)
+    # By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so.
+    records: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for path, item in sorted(draft.shown.items(), key=lambda shown: place(shown[0])):
+        if item.source == RECEIPT:
+            continue  # that the receipt states it is no reading of it
+        record = records[item.where.file, item.source]
+        section = parts(path)[0]
+        name = f"{section}.*" if section in OPEN else path
+        if len(record) < MAX_READ and len(name) <= MAX_NAME:
+            record.setdefault(name, str(item.where.place.record or item.where.place.line or "whole file")[:MAX_NAME])
+    causes = _causes(draft, files)
     entries = []
     for file, reading in readings(files):
         entry = _entry(file, reading, causes[id(reading)])
@@ -44,20 +54,6 @@ def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     if len(entries) > MAX_ENTRIES:
         draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
     draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE, beside_own=True)
-
-
-def _records(draft: ReceiptDraft) -> defaultdict[tuple[str, str], dict[str, str]]:
-    """By file and reader: the leaves that it read, each with its place; of a map one entry is enough to say so."""
-    records: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-    for path, item in sorted(draft.shown.items(), key=lambda shown: place(shown[0])):
-        if item.source == RECEIPT:
-            continue  # that the receipt states it is no reading of it
-        record = records[item.where.file, item.source]
-        section = parts(path)[0]
-        name = f"{section}.*" if section in OPEN else path
-        if len(record) < MAX_READ and len(name) <= MAX_NAME:
-            record.setdefault(name, str(item.where.place.record or item.where.place.line or "whole file")[:MAX_NAME])
-    return records
 
 
 def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -87,19 +83,6 @@ def _bare(entry: Mapping[str, Any]) -> dict[str, Any]:
 def _entry(file: FileEvidence, reading: Reading, causes: Mapping[str, str]) -> dict[str, Any]:
     # The most that the file proves of the path; that a framework's loop wrote it proves no kernel.
     levels = [seen.level for seen in reading.seen if seen.leaf not in ("framework", "frameworks")]
-    entry = {
-        "kind": reading.source,
-        "producer": vocabulary.source(reading.source).producer,
-        "version": str(reading.version or "")[:500],
-        "uri": file.name,
-        "sha256": file.sha256,
-        "level": max(levels, key=LEVELS.index, default=None),
-        "observed": dict(islice(_observed(reading, causes).items(), MAX_OBSERVED)),
-    }
-    return {name: value for name, value in entry.items() if value}
-
-
-def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | int | float | str]:
     values: dict[str, bool | int | float | str] = {"records": _count(reading.records)}
     values |= causes
     if numbers := reading.steps.numbers():
@@ -113,7 +96,16 @@ def _observed(reading: Reading, causes: Mapping[str, str]) -> dict[str, bool | i
         values["steps_covered"] = _count(reading.steps_covered)
     for name, count in islice(reading.counters.items(), MAX_OBSERVED):
         values.setdefault(name[:200] or "unnamed", _count(count))
-    return values
+    entry = {
+        "kind": reading.source,
+        "producer": vocabulary.source(reading.source).producer,
+        "version": str(reading.version or "")[:500],
+        "uri": file.name,
+        "sha256": file.sha256,
+        "level": max(levels, key=LEVELS.index, default=None),
+        "observed": dict(islice(values.items(), MAX_OBSERVED)),
+    }
+    return {name: value for name, value in entry.items() if value}
 
 
 def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> defaultdict[int, dict[str, str]]:
@@ -129,7 +121,16 @@ def _causes(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> defaultdict[i
                 best[reading.source, leaf] = worth, id(reading), causes
     by_reading: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for (_, leaf), (_, name, causes) in best.items():
-        by_reading[name][f"{CAUSE}{leaf}"[:200]] = _in_words(causes)
+        # The causes of one leaf, those with a line of the program and then the most frequent first.
+        groups: dict[str, list[Any]] = {}
+        for cause, count in causes.items():
+            groups.setdefault(alike(cause), [cause, 0])[1] += count
+        ordered = sorted(
+            groups.values(), key=lambda item: (not LINE.search(item[0]), "changed from" not in item[0], -item[1])
+        )
+        words = [f"{cause[:400]}, {count} times" if count > 1 else cause[:400] for cause, count in ordered[:MAX_CAUSES]]
+        words += [f"and {len(ordered) - MAX_CAUSES} other causes"] * (len(ordered) > MAX_CAUSES)
+        by_reading[name][f"{CAUSE}{leaf}"[:200]] = "; ".join(words)
     return by_reading
 
 
@@ -145,18 +146,6 @@ def _late(reading: Reading, warm: int, after: int) -> dict[str, int]:
         once = {alike(why): why for why, count in reasons.items() if count}.values()
         reasons = Counter([why for why in once if LINE.search(why)] or once)
     return {why: count for why, count in reasons.items() if count}
-
-
-def _in_words(causes: Mapping[str, int]) -> str:
-    """The causes of one leaf, those with a line of the program and then the most frequent first."""
-    groups: dict[str, list[Any]] = {}
-    for cause, count in causes.items():
-        groups.setdefault(alike(cause), [cause, 0])[1] += count
-    ordered = sorted(
-        groups.values(), key=lambda item: (not LINE.search(item[0]), "changed from" not in item[0], -item[1])
-    )
-    words = [f"{cause[:400]}, {count} times" if count > 1 else cause[:400] for cause, count in ordered[:MAX_CAUSES]]
-    return "; ".join(words) + (f"; and {len(ordered) - MAX_CAUSES} other causes" if len(ordered) > MAX_CAUSES else "")
 
 
 def _count(count: int) -> int:

@@ -59,7 +59,13 @@ def given(
         remarks: list[str] = []
         for word in words:
             if word == STDIN:
-                batch.append(_spooled(stdin, Path(folder) / "stdin"))
+                if stdin is None:
+                    raise UsageError("- is standard input, and there is none; name a file")
+                path = Path(folder) / "stdin"
+                with path.open("wb") as stream:
+                    while block := stdin.read(CHUNK):
+                        stream.write(block)
+                batch.append(InputFile(path, STDIN_NAME))
             else:
                 batch.extend(_named(word, remarks))
         unique: dict[tuple[int, int], InputFile] = {}
@@ -126,21 +132,13 @@ def _telling(progress: Progress, name: str, size: int) -> Callable[[int], None]:
     return lambda done: progress(name, done, size)
 
 
-def _spooled(stdin: BinaryIO | None, path: Path) -> InputFile:
-    if stdin is None:
-        raise UsageError("- is standard input, and there is none; name a file")
-    with path.open("wb") as stream:
-        while block := stdin.read(CHUNK):
-            stream.write(block)
-    return InputFile(path, STDIN_NAME)
-
-
 def _named(word: str, remarks: list[str]) -> Iterator[InputFile]:
     path = Path(word)
     try:
         mode = path.stat().st_mode
     except OSError as error:
-        raise UsageError(f"{word}: {_why(error)}; name a file or a folder of the run") from None
+        why = error.strerror[:1].lower() + error.strerror[1:] if error.strerror else "it cannot be opened"
+        raise UsageError(f"{word}: {why}; name a file or a folder of the run") from None
     except ValueError:
         raise UsageError(f"{word!r}: no file can have such a name") from None
     if stat.S_ISDIR(mode):
@@ -151,10 +149,6 @@ def _named(word: str, remarks: list[str]) -> Iterator[InputFile]:
         yield InputFile(path, path.name if path.is_absolute() else path.as_posix())
     else:
         raise UsageError(f"{word}: this is a pipe or a device; give it as standard input: receipts ingest - < {word}")
-
-
-def _why(error: OSError) -> str:
-    return error.strerror[:1].lower() + error.strerror[1:] if error.strerror else "it cannot be opened"
 
 
 def _folder(root: Path, word: str, remarks: list[str]) -> Iterator[InputFile]:

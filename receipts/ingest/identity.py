@@ -47,8 +47,16 @@ def state_identity(draft: ReceiptDraft, files: Sequence[FileEvidence], options: 
     _lane(draft, options)
     for path, value in (("run.kind", options.kind or "training"), ("run.provenance", "measured")):
         draft.fill(path, value, Where("ingest"), SOURCE)
-    launch, text = _launch(draft, files)
-    draft.fill("run.launch", launch, Where("ingest"), SOURCE, text)
+    # Host, start and command where all three are known, else the digests of the files in which something is known.
+    # A copy of a file has another date, and is of the same launch.
+    stated = (path for path in _LAUNCH if path not in draft.leaves or draft.leaves[path].source != FILE_CLOCK)
+    known = [str(draft.get(path)) for path in stated if draft.get(path) is not None]
+    if len(known) == len(_LAUNCH):
+        text = "digest of host, start and command"
+    else:
+        known = sorted({file.sha256 for file in files if file.readings} or {file.sha256 for file in files})
+        text = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}"
+    draft.fill("run.launch", hashlib.sha256("\n".join(known).encode()).hexdigest(), Where("ingest"), SOURCE, text)
 
 
 def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
@@ -66,7 +74,12 @@ def _started(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     stamp, file = min(stamps, key=lambda pair: pair[0].time)
     where = Where(file.name, stamp.place)
     draft.put("run.started", _written(stamp), where, "clock", stamp.text)
-    _finished(draft, [file for _, file in stamps], stamp)
+    # The last stamp of the logs that began it, where all can be read from their end; one stamp alone is no end.
+    known = [(last, file) for _, file in stamps if (last := last_stamp(file)) is not None]
+    if len(known) == len(stamps):
+        last, file = max(known, key=lambda pair: pair[0].time)
+        if last.time > stamp.time:
+            draft.fill("run.finished", _written(last), Where(file.name), "clock", last.text)
     if not stamp.zoned:
         draft.put("run.started_stated", f"{stamp.text} (no zone in the log; read as UTC)", where, "clock")
 
@@ -87,16 +100,6 @@ def _by_files(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     draft.put("run.started", _written(stamp), where, FILE_CLOCK, stamp.text)
     draft.put("run.started_stated", text, where, FILE_CLOCK)
     draft.tell("note", f"run.started is {text}; --set run.started=… states a better one")
-
-
-def _finished(draft: ReceiptDraft, files: Sequence[FileEvidence], first: Stamp) -> None:
-    """The last stamp of the logs that began it, where all can be read from their end; one stamp alone is no end."""
-    stamps = [(last_stamp(file), file) for file in files]
-    known = [(stamp, file) for stamp, file in stamps if stamp is not None]
-    if known and len(known) == len(stamps):
-        stamp, file = max(known, key=lambda pair: pair[0].time)
-        if stamp.time > first.time:
-            draft.fill("run.finished", _written(stamp), Where(file.name), "clock", stamp.text)
 
 
 def _written(stamp: Stamp) -> str:
@@ -143,19 +146,6 @@ def proposed(draft: ReceiptDraft, lanes: Sequence[Lane]) -> tuple[str, str]:
     which = f"{' and '.join(lane.name for lane in fitting)} fit" if fitting else "no lane is for"
     on = f"{on} (runtime {runtime})" if runtime else on
     return UNLISTED, f"{which} {framework} on {on}; name one by --lane"
-
-
-def _launch(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> tuple[str, str]:
-    """Host, start and command where all three are known, else the digests of the files in which something is known."""
-    # A copy of a file has another date, and is of the same launch.
-    stated = (path for path in _LAUNCH if path not in draft.leaves or draft.leaves[path].source != FILE_CLOCK)
-    known = [str(draft.get(path)) for path in stated if draft.get(path) is not None]
-    if len(known) == len(_LAUNCH):
-        text = "digest of host, start and command"
-    else:
-        known = sorted({file.sha256 for file in files if file.readings} or {file.sha256 for file in files})
-        text = f"digest of {len(known)} file{'s' if len(known) != 1 else ''}"
-    return hashlib.sha256("\n".join(known).encode()).hexdigest(), text
 
 
 CLOCKS_SECONDS: Final = 60.0  # clocks of two hosts, and what a job does before its recorder and after it
@@ -272,14 +262,6 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     if reading.query_types and dtype in _FLOATS:
         types = ", ".join(sorted(reading.query_types))
         yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {types}")
-    yield from _shapes(draft, reading)
-
-
-def _shapes(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
-    """Attention on the stated sequence, on the part of it that a rank has, or on a packed micro-batch of it.
-
-    One operator that fits is enough: windows, caches and evaluations run on lengths of their own.
-    """
     length, width = draft.get("batch.sequence_length"), draft.get("model.head_dim")
     if not reading.queries or not isinstance(length, int):
         return
@@ -325,11 +307,8 @@ def state_inputs(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     if "inputs" in draft.tree:
         return
     _launch_line(draft, [(file, reading) for file, reading in readings(files) if reading.launch is not None])
-    _settings(draft, [(file, reading) for file, reading in readings(files) if reading.resolved])
-
-
-def _settings(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
-    """What a program printed of its own settings; else what one recipe asked, which the command line may override."""
+    # What a program printed of its own settings; else what one recipe asked, which the command line may override.
+    candidates = [(file, reading) for file, reading in readings(files) if reading.resolved]
     asked = [item for item in candidates if vocabulary.source(item[1].source).strength == "asked"]
     best = [item for item in candidates if item not in asked] or asked
     if not best:
@@ -346,11 +325,11 @@ def _settings(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]
 
 
 def _launch_line(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Reading]]) -> None:
-    best = [
-        item
-        for item in candidates
-        if item[1].source == next((n for n in _LAUNCH_SOURCES if _has_inputs(candidates, n)), None)
-    ]
+    first = min(
+        (_LAUNCH_SOURCES.index(reading.source) for _, reading in candidates if reading.source in _LAUNCH_SOURCES),
+        default=0,
+    )
+    best = [item for item in candidates if item[1].source == _LAUNCH_SOURCES[first]]
     if not best:
         return
     file, reading = best[0]
@@ -373,10 +352,6 @@ def _launch_line(draft: ReceiptDraft, candidates: list[tuple[FileEvidence, Readi
         elif not secret_name(name):
             draft.put(f"inputs.environment.{name}", value, where, reading.source, f"{name}={value}"[:80])
     draft.put("inputs.capture", f"read in {where}: its files and variables were not seen", where, _INPUTS)
-
-
-def _has_inputs(candidates: list[tuple[FileEvidence, Reading]], source: str) -> bool:
-    return any(reading.source == source for _, reading in candidates)
 
 
 def _content(reading: Reading) -> tuple[str | None, dict[str, str]]:

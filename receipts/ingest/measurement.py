@@ -64,7 +64,22 @@ def state_steps(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSerie
     """State what the steps of the files show, and give them; beside a receipt's own steps, losses and norms alone."""
     own = draft.base and (draft.base.get(_DURATIONS) or draft.base.get("measurement.steps"))
     if not own:
-        _intervals(draft, files)
+        # A series of means as what it is; where each is of one step, they are the steps, digit for digit.
+        for file, reading in readings(files):
+            means, where = reading.means, Where(file.name)
+            if means is None or reading.source == BAR or _timed(draft):
+                continue
+            seconds, counts = means.seconds[:MAX_STEPS], means.steps[:MAX_STEPS]
+            if means.single:
+                draft.put(_DURATIONS, seconds, where, reading.source, _summary(seconds))
+            else:
+                draft.put(_MEANS, seconds, where, reading.source, f"{len(counts):,} means over {sum(counts):,} steps")
+                text = f"{min(counts)} to {max(counts)} steps"
+                draft.put("measurement.interval_steps", counts, where, reading.source, text)
+            for leaf in ("timer", "region"):
+                if clock := getattr(means, leaf):
+                    draft.fill(f"measurement.{leaf}", clock, where, SOURCE)
+            _fill_tokens(draft, where)
         steps = series(draft, files)
         if steps is not None:
             state_measurement(draft, files, steps)
@@ -118,24 +133,6 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
         draft.put("measurement.health.rank_skew", round(median(steps.skews), 6), steps.where, SOURCE)
     state_losses(draft, steps)
     state_norms(draft, steps)
-
-
-def _intervals(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """State a series of means as what it is; where each is of one step, they are the steps, digit for digit."""
-    for file, reading in readings(files):
-        means, where = reading.means, Where(file.name)
-        if means is None or reading.source == BAR or _timed(draft):
-            continue
-        seconds, steps = means.seconds[:MAX_STEPS], means.steps[:MAX_STEPS]
-        if means.single:
-            draft.put(_DURATIONS, seconds, where, reading.source, _summary(seconds))
-        else:
-            draft.put(_MEANS, seconds, where, reading.source, f"{len(steps):,} means over {sum(steps):,} steps")
-            draft.put("measurement.interval_steps", steps, where, reading.source, f"{min(steps)} to {max(steps)} steps")
-        for leaf in ("timer", "region"):
-            if clock := getattr(means, leaf):
-                draft.fill(f"measurement.{leaf}", clock, where, SOURCE)
-        _fill_tokens(draft, where)
 
 
 def _is_part(

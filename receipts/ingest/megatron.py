@@ -83,7 +83,10 @@ class NestedDump:
             return True
         item = _ITEM.match(body)
         if item is not None and self._stack:
-            self._append(item[2], line)
+            key = ".".join(name for _, name in self._stack)
+            text, at = self.values.get(key, ("", line))
+            if len(text) < 400:
+                self.values[key] = (f"{text}, {item[2]}" if text else item[2], at)
             return True
         match = _KEY.match(body)
         if match is None or len(body) > 4_000:
@@ -98,12 +101,6 @@ class NestedDump:
             if len(self.values) < MAX_LINES:
                 self.values.setdefault(key, (_DEFAULT.sub("", match[3]).strip(), line))
         return True
-
-    def _append(self, value: str, line: int) -> None:
-        key = ".".join(name for _, name in self._stack)
-        text, at = self.values.get(key, ("", line))
-        if len(text) < 400:
-            self.values[key] = (f"{text}, {value}" if text else value, at)
 
 
 def state_arguments(reading: Reading, values: dict[str, tuple[str, int]], record: str = "") -> None:

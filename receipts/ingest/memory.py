@@ -35,7 +35,19 @@ Rows = dict[tuple[int, str], dict[str, Any]]
 
 def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> None:
     """State rows for what names its chip, one figure for what does not."""
-    _predicted(draft, files)
+    # What programs expected a chip to need; the first prediction of a surface stands.
+    predictions: dict[str, tuple[int, str]] = {}
+    for file, reading in readings(files):
+        for surface, size in reading.predicted.items():
+            earlier, where = predictions.setdefault(surface, (size, file.name))
+            if earlier != size:
+                draft.contradict(
+                    "memory.predicted", f"{file.name} predicts {size} bytes of {surface}", f"{earlier}, as {where} says"
+                )
+    if predictions:
+        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in predictions.items()]
+        names = ", ".join(dict.fromkeys(name for _, name in predictions.values()))
+        draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
     kept = [(file, reading) for file, reading in readings(files) if reading.memory]
     if kept and draft.base is not None and draft.base.get("memory.chips"):
         draft.tell("note", f"memory is printed too; the chips of {draft.base.name} stand", Where(kept[0][0].name))
@@ -67,7 +79,9 @@ def state_memory(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: Step
         draft.put("memory.chips", ordered, Where(names[:200]), SOURCE, f"{seen} chips, {len(ordered)} rows")
     elif nameless:
         _aggregate(draft, nameless, chips)
-    _unavailable(draft, files, bool(rows or nameless))
+    for file, reading in readings(files):
+        if reading.memory_unavailable and not rows and not nameless:
+            draft.tell("missing", f"memory could not be had: {reading.memory_unavailable}", Where(file.name))
 
 
 def _phase(row: MemoryRow, first: int | None) -> str:
@@ -131,28 +145,6 @@ def _aggregate(draft: ReceiptDraft, nameless: list[tuple[Where, MemoryRow]], chi
     draft.tell("missing", f"the memory lines name no chip: one figure for {of}, over what is not said", where)
 
 
-def _predicted(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """What programs expected a chip to need; the first prediction of a surface stands."""
-    predictions: dict[str, tuple[int, str]] = {}
-    for file, reading in readings(files):
-        for surface, size in reading.predicted.items():
-            earlier, where = predictions.setdefault(surface, (size, file.name))
-            if earlier != size:
-                draft.contradict(
-                    "memory.predicted", f"{file.name} predicts {size} bytes of {surface}", f"{earlier}, as {where} says"
-                )
-    if predictions:
-        ordered = [{"surface": surface, "bytes": size} for surface, (size, _) in predictions.items()]
-        names = ", ".join(dict.fromkeys(name for _, name in predictions.values()))
-        draft.put("memory.predicted", ordered, Where(names[:200]), SOURCE, f"{len(ordered)} surfaces")
-
-
-def _unavailable(draft: ReceiptDraft, files: Sequence[FileEvidence], known: bool) -> None:
-    for file, reading in readings(files):
-        if reading.memory_unavailable and not known:
-            draft.tell("missing", f"memory could not be had: {reading.memory_unavailable}", Where(file.name))
-
-
 ACCELERATOR: Final = "hardware.accelerator"
 # Sources whose counts and rates are those of a device.
 BY_DEVICE: Final = frozenset({"maxtext", "maxtext-metrics", "t5x", "jax-environment"})
@@ -164,17 +156,13 @@ _SIZES: Final = ("bytes_used", "peak_bytes", "peak_reserved_bytes", "bytes_limit
 
 def of_chips(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> list[FileEvidence]:
     """The files with what their readings count by device counted by chip."""
-    named = [reading.stated[ACCELERATOR].value for file in files for reading in file.readings if _names(reading)]
-    known = draft.get(ACCELERATOR) or next(iter(named), None)
+    stated = (reading.stated[ACCELERATOR] for _, reading in readings(files) if ACCELERATOR in reading.stated)
+    known = draft.get(ACCELERATOR) or next((claim.value for claim in stated), None)
     chip = find_accelerator(str(known)) if known is not None else None
     each = chip.devices_per_chip if chip is not None else 1
     if each == 1:
         return list(files)
     return [replace(file, readings=tuple(_of_chips(item, each) for item in file.readings)) for file in files]
-
-
-def _names(reading: Reading) -> bool:
-    return ACCELERATOR in reading.stated
 
 
 def _of_chips(reading: Reading, each: int) -> Reading:
@@ -193,15 +181,10 @@ def _of_chips(reading: Reading, each: int) -> Reading:
         chips.steps = deepcopy(reading.steps)
         for name in _RATES:
             chips.steps.scale(name, each)
-    chips.memory = _memory(reading.memory, each)
-    return chips
-
-
-def _memory(rows: Sequence[MemoryRow], each: int) -> list[MemoryRow]:
-    """Rows of chips: the sum of a chip's devices where all of them are there; rows that name no device stay theirs."""
+    # Rows of chips: the sum of a chip's devices where all of them are there; rows that name no device stay theirs.
     groups: defaultdict[tuple[int, str | None, int | None], dict[int, MemoryRow]] = defaultdict(dict)
-    nameless = [row for row in rows if row.chip is None]
-    for row in rows:
+    nameless = [row for row in reading.memory if row.chip is None]
+    for row in reading.memory:
         if row.chip is not None:
             groups[row.chip // each, row.phase, row.step][row.chip] = row
     whole = []
@@ -211,4 +194,5 @@ def _memory(rows: Sequence[MemoryRow], each: int) -> list[MemoryRow]:
             sizes = {name: [getattr(row, name) for row in devices.values()] for name in _SIZES}
             sums: Any = {name: None if None in values else sum(values) for name, values in sizes.items()}
             whole.append(replace(first, chip=chip, **sums))
-    return whole + nameless
+    chips.memory = whole + nameless
+    return chips

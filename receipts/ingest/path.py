@@ -15,7 +15,7 @@ from receipts.axes.lane import Lane
 from receipts.ingest import vocabulary
 from receipts.ingest.draft import RECEIPT, ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import Reading, Report
+from receipts.ingest.reading import Report
 from receipts.ingest.resolve import readings
 from receipts.ingest.warmup import reports_of
 from receipts.receipt.names import ANYTHING, dtypes, parts
@@ -52,7 +52,11 @@ def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane |
                 if seen.leaf == leaf and seen.level != "intent" and own_word:
                     names[seen.value] = Where(file.name, seen.place), reading.source
     for file, reading in sorted(readings(files), key=lambda item: not len(item[1].steps)):
-        if (host := _shown(reading)) is None:
+        # A file's own lines show a framework: steps, losses that the Trainer prints without one, or DeepSpeed's
+        # timers, as its step lines are hidden from 2025 on unless the log's level is raised.
+        timed = reading.source == "deepspeed" and reading.timings
+        lines = len(reading.steps) or timed or (reading.source == "hf-trainer" and reading.diverged is not None)
+        if not lines or not (host := vocabulary.source(reading.source).host):
             continue
         # A file bears out what the receipt says itself; else it names a host where nothing has yet.
         if names.get(host, ("", ""))[1] != RECEIPT:
@@ -76,16 +80,6 @@ def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane |
             draft.put("path.witnessed.framework", next(iter(hosts)), where, source)
 
 
-def _shown(reading: Reading) -> str | None:
-    """The framework of a file's own lines: steps, losses that the Trainer prints without one, or DeepSpeed's timers.
-
-    From 2025 on DeepSpeed's step lines are hidden unless the log's level is raised.
-    """
-    timed = reading.source == "deepspeed" and reading.timings
-    lines = len(reading.steps) or timed or (reading.source == "hf-trainer" and reading.diverged is not None)
-    return vocabulary.source(reading.source).host or None if lines else None
-
-
 def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], lane: Lane | None) -> bool:
     """Whether the framework of a line's form hosted the run.
 
@@ -99,7 +93,18 @@ def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], l
 def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """Transfers to the host a step: the most that a file shows."""
     if vocabulary.framework(draft.get("path.witnessed.framework") or "").reads_beside:
-        _inside(draft, files)
+        # What counts is inside the whole compiled step; reads beside it are told, and count for none.
+        inside: list[tuple[int, Where, str]] = []
+        for file, reading in readings(files):
+            jitted = any(seen.leaf == "posture" and seen.value == "jit" for seen in reading.seen)
+            if reading.source == "hlo" and reading.complete and jitted:
+                inside.append((reading.host_transfers or 0, Where(file.name), reading.source))
+            elif reading.host_transfers:
+                what = "reads beside the step's program, as this framework's logger makes them"
+                draft.tell("note", f"{reading.host_transfers} {what}", Where(file.name))
+        if inside:
+            count, where, source = max(inside, key=lambda item: item[0])
+            draft.put("path.witnessed.host_transfers_per_step", float(count), where, source, "inside the compiled step")
         return
     totals = {source: reports for source, reports in reports_of(files).items() if reports[-1][0].reads is not None}
     rates = [
@@ -136,21 +141,6 @@ def _rate(reports: Sequence[Report]) -> float | None:
     if inner.steps > first.steps and inner.reads is not None and first.reads is not None:
         return (inner.reads - first.reads) / (inner.steps - first.steps)
     return None
-
-
-def _inside(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """Transfers inside the whole compiled step; reads beside it are told, and count for none."""
-    inside: list[tuple[int, Where, str]] = []
-    for file, reading in readings(files):
-        jitted = any(seen.leaf == "posture" and seen.value == "jit" for seen in reading.seen)
-        if reading.source == "hlo" and reading.complete and jitted:
-            inside.append((reading.host_transfers or 0, Where(file.name), reading.source))
-        elif reading.host_transfers:
-            text = f"{reading.host_transfers} reads beside the step's program, as this framework's logger makes them"
-            draft.tell("note", text, Where(file.name))
-    if inside:
-        count, where, source = max(inside, key=lambda item: item[0])
-        draft.put("path.witnessed.host_transfers_per_step", float(count), where, source, "inside the compiled step")
 
 
 INTENT: Final = "intent"

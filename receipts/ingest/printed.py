@@ -45,7 +45,14 @@ def check_rates(
     Where the log's rate over its own time is another number of tokens, both are reported and the rate is stated, so
     that the rules judge it.
     """
-    chips, timed = draft.get("hardware.chips"), _rates_and_times(steps)
+    # Rate and seconds of every ordinary step that has both.
+    rates, times = steps.column("tokens_per_second_per_chip"), steps.column("step_seconds")
+    timed = [
+        (rate, seconds)
+        for number, rate, seconds in zip(steps.numbers, rates, times, strict=True)
+        if rate and seconds and isfinite(rate) and isfinite(seconds) and number not in steps.not_steady
+    ]
+    chips = draft.get("hardware.chips")
     each = median(rate * seconds for rate, seconds in timed) if len(timed) >= _MIN_TIMED else None
     claim = stated(files, TARGETS)
     targets = int(claim.value) if claim is not None else None
@@ -64,16 +71,6 @@ def check_rates(
         draft.put("measurement.stated.tokens_per_second_per_chip", rate, steps.where, SOURCE)
         draft.put("measurement.stated.statistic", "median", steps.where, SOURCE)
     return tokens
-
-
-def _rates_and_times(steps: StepSeries) -> list[tuple[float, float]]:
-    """Rate and seconds of every ordinary step that has both."""
-    rates, times = steps.column("tokens_per_second_per_chip"), steps.column("step_seconds")
-    return [
-        (rate, seconds)
-        for number, rate, seconds in zip(steps.numbers, rates, times, strict=True)
-        if rate and seconds and isfinite(rate) and isfinite(seconds) and number not in steps.not_steady
-    ]
 
 
 def check_pace(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> None:

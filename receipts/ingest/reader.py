@@ -227,7 +227,12 @@ class JsonBounds:
         Raises:
             ValueError: the document nests deeper than `MAX_DEPTH`, or a text is longer than `MAX_TEXT` bytes.
         """
-        plain = self._without_escapes(block)
+        plain = block
+        if self._escape or b"\\" in block:
+            plain = self._escape + block
+            odd = (len(plain) - len(plain.rstrip(b"\\"))) % 2
+            self._escape = b"\\" if odd else b""
+            plain = plain[: len(plain) - odd].replace(b"\\\\", b"").replace(b'\\"', b"")
         # Where two quotes meet, both can go: what is left stands inside or outside of a text as before.
         signs = (self._inside + plain.translate(_AS_LISTS, _OTHERS)).replace(b'""', b"")
         outside, self._inside, _ = _TEXT.sub(b"", signs).partition(b'"')
@@ -241,11 +246,3 @@ class JsonBounds:
         self._text = len(plain) - last - 1 if last >= 0 else self._text + len(plain)
         if self._inside and self._text > MAX_TEXT:
             raise ValueError(f"a text in it is longer than {MAX_TEXT >> 20} MiB")
-
-    def _without_escapes(self, block: bytes) -> bytes:
-        if self._escape or b"\\" in block:
-            block = self._escape + block
-            odd = (len(block) - len(block.rstrip(b"\\"))) % 2
-            self._escape = b"\\" if odd else b""
-            block = block[: len(block) - odd].replace(b"\\\\", b"").replace(b'\\"', b"")
-        return block

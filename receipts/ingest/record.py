@@ -119,7 +119,11 @@ def _scaled(word: bytes) -> float:
 
 def in_order(tables: Sequence[RecordColumns]) -> Iterator[RecordColumns]:
     """The records of several shapes in the order of their lines: runs of one kind, or of two that alternate."""
-    tables = _alike(tables)
+    # Shapes with figures of the same names as one.
+    kinds: dict[frozenset[str], list[RecordColumns]] = {}
+    for table in tables:
+        kinds.setdefault(frozenset(table.names), []).append(table)
+    tables = [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
     if len(tables) == 1:
         yield tables[0]
         return
@@ -132,19 +136,12 @@ def in_order(tables: Sequence[RecordColumns]) -> Iterator[RecordColumns]:
         pairs = _run(order, start, 2) if stop == start + 1 and apart else start
         if pairs > start + 2:
             count = (pairs - start) // 2
-            yield _joined(tables[first[1]], first[2], tables[second[1]], second[2], count)
+            one, other = (tables[which].part(at, at + count) for _, which, at in (first, second))
+            yield RecordColumns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")
             start += 2 * count
         else:
             yield tables[first[1]].part(first[2], order[stop - 1][2] + 1)
             start = stop
-
-
-def _alike(tables: Sequence[RecordColumns]) -> Sequence[RecordColumns]:
-    """Shapes with figures of the same names as one."""
-    kinds: dict[frozenset[str], list[RecordColumns]] = {}
-    for table in tables:
-        kinds.setdefault(frozenset(table.names), []).append(table)
-    return [kind[0] if len(kind) == 1 else _merged(kind) for kind in kinds.values()]
 
 
 def _merged(tables: Sequence[RecordColumns]) -> RecordColumns:
@@ -164,11 +161,6 @@ def _run(order: Sequence[tuple[int, int, int]], start: int, stride: int) -> int:
     while stop < len(order) and order[stop][1] == order[stop - stride][1]:
         stop += 1
     return stop
-
-
-def _joined(first: RecordColumns, at: int, second: RecordColumns, to: int, count: int) -> RecordColumns:
-    one, other = first.part(at, at + count), second.part(to, to + count)
-    return RecordColumns(one.lines, other.ends, {**one.figures, **other.figures}, f"{one.text}\n{other.text}")
 
 
 _MAX_PIECES: Final = 8

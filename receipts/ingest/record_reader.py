@@ -164,8 +164,13 @@ class RecordReader(LineReader):
         reading.records += self.taken
         if self._bad or self._good:
             reading.diverged = self._bad
-        for step in self._firsts() if self.finds_firsts else ():
-            reading.not_steady.setdefault(step, self.first_step)
+        if self.finds_firsts:
+            # The first steps of processes, by their number and by what the file says.
+            steps = reading.steps
+            back = steps.begun if self.goes_back_at_start else slow_steps(reading, steps.begun)
+            for step in sorted({0 if 0 in steps else 1, *self.starts, *back}):
+                if step in steps:
+                    reading.not_steady.setdefault(step, self.first_step)
         reading.not_steady = dict(sorted(reading.not_steady.items()))
         return reading
 
@@ -238,13 +243,6 @@ class RecordReader(LineReader):
         fields = {known.field for name in names if (known := self.label(name)) is not None}
         return fields >= self.needs and not (self.any_of and fields.isdisjoint(self.any_of))
 
-    def _firsts(self) -> Iterator[int]:
-        """The first steps of processes, by their number and by what the file says."""
-        steps = self.reading.steps
-        first = 0 if 0 in steps else 1
-        back = steps.begun if self.goes_back_at_start else slow_steps(self.reading, steps.begun)
-        yield from (step for step in sorted({first, *self.starts, *back}) if step in steps)
-
     def find(self, text: str) -> list[LineRecord]:
         """The records on a line, in order; each reaches up to the next one's head."""
         heads = sorted(
@@ -283,7 +281,8 @@ class RecordReader(LineReader):
     def _rows(self, columns: RecordColumns, read: Callable[[str], list[float]]) -> RecordRows:
         counts: dict[str, list[int]] = {}
         figures: dict[str, list[float]] = {}
-        for name in sorted(columns.names, key=self._preference):
+        # Of several labels of one field the one that is first in the table stands, and then the first on the line.
+        for name in sorted(columns.names, key=lambda label: self._order.get(label, len(self._order))):
             known = self.label(name)
             if known is None:
                 counts[name] = columns.whole(name)
@@ -291,10 +290,6 @@ class RecordReader(LineReader):
                 values = read(name)
                 figures[known.field] = values if known.divisor == 1.0 else [value / known.divisor for value in values]
         return RecordRows(counts.pop(STEP, []), columns.lines, counts, figures, columns)
-
-    def _preference(self, label: str) -> int:
-        """Of several labels of one field the one that is first in the table stands, and then the first on the line."""
-        return self._order.get(label, len(self._order))
 
     def _close(self, *, cut: bool = False) -> None:
         """Take the record that was to go on below as it is.

@@ -90,7 +90,26 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
         for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
             if (kept := _fitting(draft, fact)) is not None:
                 by_leaf[fact.leaf].append(kept)
-    _side_by_side(draft, files, by_leaf)
+    # Monitors of several hosts: how far their clocks are apart, and no throttling only where each of them looked.
+    if clocks := by_leaf.get(_CLOCK):
+        first = max(clocks, key=lambda fact: fact.strength)
+        alike_clocks = {fact.where.file: fact.value for fact in clocks if fact.source == first.source}
+        slowest, fastest = min(alike_clocks.values()), max(alike_clocks.values())
+        clocked = [file for file in files if file.name in alike_clocks and len(alike_clocks) > 1 and fastest > 0]
+        begins = [stamp.time for file in clocked if (stamp := first_stamp(file)) is not None]
+        ends = [stamp.time for file in clocked if (stamp := last_stamp(file)) is not None]
+        # Where some file begins after another has ended, they are parts of one monitor, or of attempts: no two hosts.
+        if clocked and not (begins and ends and max(begins) > min(ends)):
+            spread = first._replace(leaf=_SPREAD, value=(fastest - slowest) / fastest, text="medians of files")
+            by_leaf.setdefault(_SPREAD, []).append(spread)
+    reasons = by_leaf.get(_THROTTLED)
+    if reasons and not any(fact.value for fact in reasons):
+        monitors = {fact.place for path in _MONITORED for fact in by_leaf.get(path, ())}
+        for name, source in sorted(monitors - {fact.place for fact in reasons}):
+            del by_leaf[_THROTTLED]
+            text = f"{name} shows no throttle reasons by {source}: that nothing throttled is shown of a part only"
+            draft.tell("missing", text, Where(name))
+            break
     chosen: dict[str, tuple[str, str]] = {}  # by group the place that gave its first leaf
     for path in sorted(by_leaf, key=place):
         leaf, facts = find_leaf(path), by_leaf[path]
@@ -111,36 +130,6 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             draft.fill(path, value, wishes[0].where, wishes[0].source)
         shown = draft.shown.get(path)
         chosen.setdefault(group, (shown.where.file, shown.source) if shown is not None else ("", ""))
-
-
-def _side_by_side(draft: ReceiptDraft, files: Sequence[FileEvidence], by_leaf: dict[str, list[Fact]]) -> None:
-    """Monitors of several hosts: how far their clocks are apart, and no throttling only where each of them looked."""
-    if clocks := by_leaf.get(_CLOCK):
-        first = max(clocks, key=lambda fact: fact.strength)
-        alike_clocks = {fact.where.file: fact.value for fact in clocks if fact.source == first.source}
-        slowest, fastest = min(alike_clocks.values()), max(alike_clocks.values())
-        if (
-            len(alike_clocks) > 1
-            and fastest > 0
-            and not _in_turn([file for file in files if file.name in alike_clocks])
-        ):
-            spread = first._replace(leaf=_SPREAD, value=(fastest - slowest) / fastest, text="medians of files")
-            by_leaf.setdefault(_SPREAD, []).append(spread)
-    reasons = by_leaf.get(_THROTTLED)
-    if reasons and not any(fact.value for fact in reasons):
-        monitors = {fact.place for path in _MONITORED for fact in by_leaf.get(path, ())}
-        for name, source in sorted(monitors - {fact.place for fact in reasons}):
-            del by_leaf[_THROTTLED]
-            text = f"{name} shows no throttle reasons by {source}: that nothing throttled is shown of a part only"
-            draft.tell("missing", text, Where(name))
-            break
-
-
-def _in_turn(files: Sequence[FileEvidence]) -> bool:
-    """Whether some file begins after another has ended: parts of one monitor, or of attempts, are no two hosts."""
-    begins = [stamp.time for file in files if (stamp := first_stamp(file)) is not None]
-    ends = [stamp.time for file in files if (stamp := last_stamp(file)) is not None]
-    return bool(begins and ends) and max(begins) > min(ends)
 
 
 def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:

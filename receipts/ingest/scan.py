@@ -23,7 +23,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 from receipts.ingest.reader import LineReader, line_readers
 from receipts.ingest.reading import Place, Reading, Remark
 from receipts.ingest.record import RecordColumns, in_order
-from receipts.ingest.shapes import ANSI, CODE, Sieve, Sifted, learn
+from receipts.ingest.shapes import ANSI, CODE, Sieve, learn
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15
@@ -209,15 +209,6 @@ class Scanner:
         """Read a piece of whole lines; each reader gets its own in their order."""
         sieve = self._sieve
         sifted = sieve.sift(chunk, self._line)
-        given = self._given(sifted)
-        piece = Piece(self, chunk, self._line)
-        for index in sifted.tables.keys() | given.keys():
-            piece.take(index, sifted.tables.get(index, []), given.get(index, []))
-        if piece.taken * _SPARSE < chunk.count(b"\n") - _SPARSE * MAX_FEW:
-            self._resting = _RESTING
-
-    def _given(self, sifted: Sifted) -> dict[int, list[int]]:
-        """The numbers of the other lines that a reader wants, by reader."""
         given: dict[int, list[int]] = {}
         at = count = 0
         for start, _, mask in self._lines(sifted.rest):
@@ -225,7 +216,11 @@ class Scanner:
             at = start
             for index in _bits(mask):
                 given.setdefault(index, []).append(sifted.lines[count])
-        return given
+        piece = Piece(self, chunk, self._line)
+        for index in sifted.tables.keys() | given.keys():
+            piece.take(index, sifted.tables.get(index, []), given.get(index, []))
+        if piece.taken * _SPARSE < chunk.count(b"\n") - _SPARSE * MAX_FEW:
+            self._resting = _RESTING
 
     def one(self, index: int, raw: bytes, number: int) -> bool:
         """Give one line to one reader; whether it asks for the next."""

@@ -131,7 +131,19 @@ def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | N
     chosen = [track for track in tracks if track.reading.source == source]
     result = _several(draft, chosen) if len(chosen) > 1 else _ranks(draft, chosen)
     for track in chosen:
-        _restarts(draft, track)
+        steps = track.reading.steps
+        if steps.restarts:
+            times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
+            anew = bool(steps.begun) and min(steps.begun) <= steps.numbers()[0]
+            if anew and steps.restarts <= _MAX_RUNS and len(steps) > 1:
+                begins = f"{track.file.name} begins at step {min(steps.begun)} more than once"
+                what = f"{begins}: two runs, or one that began anew"
+                draft.contradict("run.launch", what, "the last record of each step")
+            text = f"the step numbers go back {times}; of repeated steps the last record stands"
+            draft.tell("note", text, track.where)
+        if steps.lost:
+            text = f"{steps.lost:,} steps beyond what is kept in memory were counted and not read"
+            draft.tell("note", text, track.where)
     for track in tracks:
         if track.reading.source != source:
             _compare(draft, result, track)
@@ -158,13 +170,9 @@ def _one(track: Track, steps: Steps, not_steady: Mapping[int, Reason]) -> StepSe
     columns = {name: array("d", (ABSENT if x is None else x for x in steps.column(name))) for name in FIELDS}
     skews = [skew for number in numbers if (skew := steps.skew(number)) is not None]
     own = track.reading.steps
-    return StepSeries(track, numbers, columns, dict(not_steady), skews, _stride(own.numbers()), own.interval)
-
-
-def _stride(numbers: Sequence[int]) -> int:
-    """The usual distance of two records."""
-    gaps = Counter(b - a for a, b in pairwise(numbers))
-    return max(gaps, key=lambda gap: (gaps[gap], gap)) if gaps else 1
+    gaps = Counter(b - a for a, b in pairwise(own.numbers()))
+    stride = max(gaps, key=lambda gap: (gaps[gap], gap)) if gaps else 1
+    return StepSeries(track, numbers, columns, dict(not_steady), skews, stride, own.interval)
 
 
 def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
@@ -281,21 +289,6 @@ def _after(draft: ReceiptDraft, earlier: StepSeries, later: StepSeries) -> StepS
     return StepSeries(
         later.track, numbers, columns, flagged, [*earlier.skews, *later.skews], later.stride, later.interval
     )
-
-
-def _restarts(draft: ReceiptDraft, track: Track) -> None:
-    steps = track.reading.steps
-    if steps.restarts:
-        times = "once" if steps.restarts == 1 else f"{steps.restarts} times"
-        anew = bool(steps.begun) and min(steps.begun) <= steps.numbers()[0]
-        if anew and steps.restarts <= _MAX_RUNS and len(steps) > 1:
-            what = (
-                f"{track.file.name} begins at step {min(steps.begun)} more than once: two runs, or one that began anew"
-            )
-            draft.contradict("run.launch", what, "the last record of each step")
-        draft.tell("note", f"the step numbers go back {times}; of repeated steps the last record stands", track.where)
-    if steps.lost:
-        draft.tell("note", f"{steps.lost:,} steps beyond what is kept in memory were counted and not read", track.where)
 
 
 def _compare(draft: ReceiptDraft, main: StepSeries, other: Track) -> None:

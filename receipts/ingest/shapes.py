@@ -58,10 +58,6 @@ def learn(raw: bytes, spans: Mapping[str, tuple[int, int]]) -> LineShape | None:
         hidden = hidden[: shown[start]] + b"\x1b" * (stop - start) + hidden[shown[start] + stop - start :]
     holes.extend((*match.span(), "") for match in _NUMBER.finditer(hidden))
     holes.sort()
-    return _assembled(raw, holes, ANSI.sub(b"", body).decode())
-
-
-def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> LineShape | None:
     parts: list[bytes] = []
     at = 0
     for start, stop, name in holes:
@@ -78,7 +74,7 @@ def _assembled(raw: bytes, holes: list[tuple[int, int, str]], text: str) -> Line
         parts.append(b"(" + figure + b"++)" if name else rb"[\d+\-]" + figure + b"*+")
         at = stop
     names = tuple(name for _, _, name in holes if name)
-    return LineShape(b"".join(parts) + re.escape(raw[at:]), names, text) if names else None
+    return LineShape(b"".join(parts) + re.escape(raw[at:]), names, ANSI.sub(b"", body).decode()) if names else None
 
 
 @dataclass(slots=True)
@@ -114,7 +110,8 @@ class Sieve:
         if len(self._known) == MAX_SHAPES:
             self._known.remove(min(self._known, key=lambda known: known.used))
         self._known.append(_Known(reader, shape))
-        self._compile()
+        shapes = b"|".join(known.shape.pattern for known in self._known)
+        self._pattern = re.compile(b"(?:" + shapes + b"|(.*))\n")
         return True
 
     def sift(self, piece: bytes, first: int) -> Sifted:
@@ -146,7 +143,3 @@ class Sieve:
             return Sifted(by_shape, piece, numbers)
         rest = b"\n".join(compress(columns[-1], others)) + b"\n"
         return Sifted(by_shape, rest, list(compress(numbers, others)))
-
-    def _compile(self) -> None:
-        shapes = b"|".join(known.shape.pattern for known in self._known)
-        self._pattern = re.compile(b"(?:" + shapes + b"|(.*))\n") if self._known else None

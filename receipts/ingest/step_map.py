@@ -10,7 +10,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -178,7 +178,8 @@ class _MapReader:
             self._refuse(line, f"{to} needs one of from and value", f'write {to} = "field"')
         unit = str(words.get("unit", ""))
         if unit and unit not in UNITS:
-            self._refuse(line, f"{to}: there is no unit {unit!r}{near(unit, UNITS)}", f"known: {_some(UNITS)}")
+            shown = ", ".join([*list(SECONDS)[-3:], "ms", "s", "GiB", "MB", "k", "M", "%", *TIMES])
+            self._refuse(line, f"{to}: there is no unit {unit!r}{near(unit, UNITS)}", f"known: {shown}")
         if not isinstance(words.get("map", {}), dict):
             self._refuse(line, f"{to}: map is not a table", 'write map = { yours = "the receipt\'s" }')
         value = words.get("value")
@@ -207,10 +208,6 @@ def _flat(table: Mapping[str, Any], *, leaf: bool, prefix: str = "") -> list[tup
         deeper = isinstance(entry, dict) and leaf and not (entry.keys() & _FIELD_KEYS)
         entries += _flat(entry, leaf=leaf, prefix=f"{prefix}{key}.") if deeper else [(f"{prefix}{key}", entry)]
     return entries
-
-
-def _some(units: Mapping[str, float]) -> str:
-    return ", ".join([*list(SECONDS)[-3:], "ms", "s", "GiB", "MB", "k", "M", "%", *TIMES])
 
 
 MAPPED: Final = "map"
@@ -265,22 +262,18 @@ def _records(source: Source, entry: FileMap, reading: Reading) -> Iterator[Recor
             if match := entry.pattern.search(text):
                 yield at, match.groupdict()
     else:
-        yield from _objects(lines, reading)
-
-
-def _objects(lines: Iterable[tuple[int, str]], reading: Reading) -> Iterator[Record]:
-    broken: list[int] = []
-    for at, text in lines:
-        try:
-            record = json.loads(text) if text.strip() else {}
-        except (ValueError, RecursionError):
-            record = None
-        if isinstance(record, dict):
-            yield at, record
-        else:
-            broken.append(at)
-    if broken:
-        reading.remark("broken", f"{len(broken):,} lines are not JSON objects, the first is this one", broken[0])
+        broken: list[int] = []
+        for at, text in lines:
+            try:
+                record = json.loads(text) if text.strip() else {}
+            except (ValueError, RecursionError):
+                record = None
+            if isinstance(record, dict):
+                yield at, record
+            else:
+                broken.append(at)
+        if broken:
+            reading.remark("broken", f"{len(broken):,} lines are not JSON objects, the first is this one", broken[0])
 
 
 def _at(node: Any, path: str) -> Any:

@@ -186,20 +186,18 @@ class NamedMetrics:
                 self._peaks.keep(metric.field, value, 0, step)
             # Two names of one field (an old and a new one) would overwrite each other: the first one stands.
             elif value is not None and self._taken.setdefault(metric.field, name) == name:
-                self._step(step, "step_seconds" if metric.field == RATE else metric.field, value)
-
-    def _step(self, step: int, field: str, figure: float) -> None:
-        reading = self.reading
-        reading.records += 1
-        last = self._last.get(field)
-        if field == "loss":
-            self._finite = self._finite is not False and math.isfinite(figure)
-            if last is not None and step > last:
-                self._gaps[step - last] = self._gaps.get(step - last, 0) + 1 if len(self._gaps) < _NAMES else 1
-            if last is not None and step < last:
-                reading.steps.restarts += 1
-        self._last[field] = step
-        reading.steps.add(step, {field: figure})
+                field = "step_seconds" if metric.field == RATE else metric.field
+                reading = self.reading
+                reading.records += 1
+                last = self._last.get(field)
+                if field == "loss":
+                    self._finite = self._finite is not False and math.isfinite(value)
+                    if last is not None and step > last:
+                        self._gaps[step - last] = self._gaps.get(step - last, 0) + 1 if len(self._gaps) < _NAMES else 1
+                    if last is not None and step < last:
+                        reading.steps.restarts += 1
+                self._last[field] = step
+                reading.steps.add(step, {field: value})
 
 
 # Whose names a configuration may have, where they have a table; the first with a name of its own counts.

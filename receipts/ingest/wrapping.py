@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
@@ -43,7 +43,11 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
 
     ``readings`` are those of ``text`` as it stands. Lines of what is reported are those of ``text`` in either case.
     """
-    lines = _unquoted([line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")])
+    # Lines without the margin that a page put before all of them: blanks, or the marks of a quotation.
+    lines = [line.rstrip("\r") for line in ANSI.sub(b"", text).decode("utf-8", "replace").split("\n")]
+    margins = [len(line) - len(line.lstrip(" \t>")) for line in lines if line.strip(" \t>")]
+    size = min(margins, default=0)
+    lines = [line[size:] for line in lines] if size else lines
     before = figures(readings)
     for ways in _ways(lines):
         best: list[Reading] = []
@@ -62,24 +66,16 @@ def unwrapped(text: bytes, readings: list[Reading]) -> list[Reading]:
 
 def figures(readings: Sequence[Reading]) -> int:
     """How much readings tell: the figures of steps, memory, counters and failures, and what was stated and seen."""
-    return sum(_figures(reading) for reading in readings)
-
-
-def _figures(reading: Reading) -> int:
-    steps = reading.steps
-    failures = (failure for failure in reading.failures if failure.is_oom is not False)
-    rows: list[MemoryRow | AllocationFailure | CompileCounts] = [*reading.memory, *failures, reading.compile]
-    return (
-        sum(value is not None for name in FIELDS for value in steps.column(name))
-        + len(steps)
-        + len(reading.stated)
-        + len(reading.failures)
-        + (reading.memory_unavailable is not None)
-        + sum(type(value) in (int, float) for row in rows for value in asdict(row).values())
-        + len(reading.counters)
-        + len(reading.timings)
-        + len(reading.seen)
-    )
+    total = 0
+    for reading in readings:
+        named: list[Sized] = [reading.steps, reading.stated, reading.failures, reading.counters]
+        named += [reading.timings, reading.seen]
+        failures = (failure for failure in reading.failures if failure.is_oom is not False)
+        rows: list[MemoryRow | AllocationFailure | CompileCounts] = [*reading.memory, *failures, reading.compile]
+        total += sum(map(len, named)) + (reading.memory_unavailable is not None)
+        total += sum(value is not None for name in FIELDS for value in reading.steps.column(name))
+        total += sum(type(value) in (int, float) for row in rows for value in asdict(row).values())
+    return total
 
 
 # A number that begins a line may have one digit more on the next.
@@ -144,13 +140,6 @@ def _at_blank(width: int, marks: set[str], line: str, after: str) -> str | None:
     words = after.split(maxsplit=1)
     goes_on = line and words and len(line) + len(words[0]) >= width and _head(after) not in marks
     return " " if goes_on else None
-
-
-def _unquoted(lines: list[str]) -> list[str]:
-    """Lines without the margin that a page put before all of them: blanks, or the marks of a quotation."""
-    margins = [len(line) - len(line.lstrip(" \t>")) for line in lines if line.strip(" \t>")]
-    size = min(margins, default=0)
-    return [line[size:] for line in lines] if size else lines
 
 
 def _head(line: str) -> str:
