@@ -102,7 +102,18 @@ class DeepSpeedConfig:
             return
         if match := _ENTRY.search(text):
             self.records += 1
-            self._entry(match[1], match[2].strip(), line)
+            name, value = match[1], match[2].strip()
+            # What was glued behind a number is none of it.
+            value = glued[1] if (glued := _GLUED.match(value)) else value
+            if name == "optimizer_params":
+                for inner, entry in flattened(literal(value), "optimizer.params").items():
+                    self._setting(inner, entry, line)
+            elif name == "zero_config":
+                for what, device in _OFFLOAD.findall(value):
+                    self._setting(f"zero_optimization.offload_{what}.device", device, line)
+            else:
+                on = name in _DTYPES and (value == "True" or "enabled=True" in value)
+                self._setting(_PRINTED.get(name, name), on or value, line)
         for name, value in _MEMBER.findall(text):
             self.records += 1
             self._setting(name, value, line)
@@ -135,19 +146,6 @@ class DeepSpeedConfig:
         self.records += 1
         for name, value in flattened(values).items():
             self._setting(name, value, line)
-
-    def _entry(self, name: str, value: str, line: int) -> None:
-        # What was glued behind a number is none of it.
-        value = match[1] if (match := _GLUED.match(value)) else value
-        if name == "optimizer_params":
-            for inner, entry in flattened(literal(value), "optimizer.params").items():
-                self._setting(inner, entry, line)
-        elif name == "zero_config":
-            for what, device in _OFFLOAD.findall(value):
-                self._setting(f"zero_optimization.offload_{what}.device", device, line)
-        else:
-            on = name in _DTYPES and (value == "True" or "enabled=True" in value)
-            self._setting(_PRINTED.get(name, name), on or value, line)
 
     def _setting(self, name: str, value: Any, line: int) -> None:
         """One setting by its name in the user's JSON."""

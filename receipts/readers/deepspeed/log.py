@@ -214,7 +214,14 @@ class DeepSpeed(RecordReader, table="deepspeed"):
         rows.lines = rows.columns.ends
         self.keep_memory(rows)
         if reported := rows.counts.get("reported"):
-            self._report(reported, rows.counts["skipped"])
+            skips = rows.counts["skipped"]
+            for step, skipped in zip(reported, skips, strict=True):
+                before, self._reported = self._reported, (step, skipped)
+                if before[0] < step and step - before[0] == skipped - before[1]:
+                    self.reading.not_steady[step] = "skipped"
+            if skipped := next((count for count in reversed(skips) if count), 0):
+                self.reading.counters["skipped_steps"] = skipped
+            self._put([step for step in reported if step], {})
         if "loss" in rows.figures:
             self._pipeline = True
             self.judge(rows)
@@ -263,43 +270,31 @@ class DeepSpeed(RecordReader, table="deepspeed"):
         if self._config.open:
             self._config.more(text)
         elif not (self._collectives.open and self._collectives.line(text)):
-            self._small(text, number)
-
-    def _small(self, text: str, line: int) -> None:
-        if "time (ms) |" in text:
-            self.taken += timers(text, self.reading)
-            self._engine.take(text)
-        elif "elapsed" in text and "iteration" in text:
-            self._megatron, self.follows = True, False
-        elif any(word in text for word in _OVERFLOW):
-            self.taken += 1
-            self._overflows += 1
-            self._overflow_at = _seconds_of_day(text)
-        elif "Comm. Op" in text:
-            self.taken += 1
-            self._collectives.open = True
-        elif "already at minimum" in text:
-            self.taken += 1
-            self._hopeless = True
-            self.reading.remark("note", "the loss scale reached its minimum: every step overflows", line)
-        elif " latency:" in text or "Profile Summary" in text or " size:  " in text or "size per GPU:  " in text:
-            step = profile(text, self.reading, line)
-            if step is not None:
+            if "time (ms) |" in text:
+                self.taken += timers(text, self.reading)
+                self._engine.take(text)
+            elif "elapsed" in text and "iteration" in text:
+                self._megatron, self.follows = True, False
+            elif any(word in text for word in _OVERFLOW):
                 self.taken += 1
-                # The profile named after step N is of the step that runs next.
-                self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
-        elif "Max_MA" not in text and "mem_allocated:" not in text:
-            self._config.line(text, line)
-        self.taken += usage(text, line, self._usage)
-
-    def _report(self, steps: Sequence[int], skips: Sequence[int]) -> None:
-        for step, skipped in zip(steps, skips, strict=True):
-            before, self._reported = self._reported, (step, skipped)
-            if before[0] < step and step - before[0] == skipped - before[1]:
-                self.reading.not_steady[step] = "skipped"
-        if skipped := next((count for count in reversed(skips) if count), 0):
-            self.reading.counters["skipped_steps"] = skipped
-        self._put([step for step in steps if step], {})
+                self._overflows += 1
+                self._overflow_at = _seconds_of_day(text)
+            elif "Comm. Op" in text:
+                self.taken += 1
+                self._collectives.open = True
+            elif "already at minimum" in text:
+                self.taken += 1
+                self._hopeless = True
+                self.reading.remark("note", "the loss scale reached its minimum: every step overflows", number)
+            elif " latency:" in text or "Profile Summary" in text or " size:  " in text or "size per GPU:  " in text:
+                step = profile(text, self.reading, number)
+                if step is not None:
+                    self.taken += 1
+                    # The profile named after step N is of the step that runs next.
+                    self.reading.not_steady.update(dict.fromkeys((step, step + 1), "profile"))
+            elif "Max_MA" not in text and "mem_allocated:" not in text:
+                self._config.line(text, number)
+            self.taken += usage(text, number, self._usage)
 
     def _throughput(self, rows: RecordRows) -> None:
         rates, batch = rows.figures["samples_per_second"], self._samples()

@@ -299,8 +299,25 @@ class TrainerRecords:
         flos = values.get("total_flos")
         if isinstance(flos, str) and (match := _FLOS.fullmatch(flos)):
             self.reading.counters["total_flos"] = int(match[1]) << 30
-        self._memory_of(values, line)
-        self._rate(values, seconds, line)
+        for name, value in values.items():
+            if "_mem_gpu" in name:
+                size = integer(value)
+                if size is None and isinstance(value, str) and (match := _MEBIBYTES.fullmatch(value)):
+                    size = int(match[1]) << 20
+                if size is not None:
+                    self._memory.setdefault(name, size)
+                    self._memory_line = line
+        # Whether tokens a second are of one rank: told by the tokens that the same record counts.
+        rate, tokens = number(values.get("train_tokens_per_second")), number(values.get("num_input_tokens_seen"))
+        if self._warned_rate or not rate or not tokens or not seconds:
+            return
+        if not (0 < rate * seconds < 1e18 and 0 < tokens < 1e18):
+            return
+        ranks = tokens / (rate * seconds)
+        if ranks > 1.5 and abs(ranks - round(ranks)) < 0.02 * ranks:
+            self._warned_rate = True
+            what = f"train_tokens_per_second {rate:,.3f} counts one rank of {round(ranks)}: {tokens:,.0f} tokens in"
+            self.reading.remark("contradiction", f"{what} {seconds:,.1f} s are {tokens / seconds:,.1f} a second", line)
 
     def evaluation(self, values: dict[str, Any], line: int) -> None:
         """A record of an evaluation or prediction; its time lies within the runtime of training."""
@@ -335,29 +352,6 @@ class TrainerRecords:
             return
         self.reading.time("train_runtime", seconds)
         self._runtime = seconds
-
-    def _rate(self, values: dict[str, Any], seconds: float | None, line: int) -> None:
-        """Whether tokens a second are of one rank: told by the tokens that the same record counts."""
-        rate, tokens = number(values.get("train_tokens_per_second")), number(values.get("num_input_tokens_seen"))
-        if self._warned_rate or not rate or not tokens or not seconds:
-            return
-        if not (0 < rate * seconds < 1e18 and 0 < tokens < 1e18):
-            return
-        ranks = tokens / (rate * seconds)
-        if ranks > 1.5 and abs(ranks - round(ranks)) < 0.02 * ranks:
-            self._warned_rate = True
-            what = f"train_tokens_per_second {rate:,.3f} counts one rank of {round(ranks)}: {tokens:,.0f} tokens in"
-            self.reading.remark("contradiction", f"{what} {seconds:,.1f} s are {tokens / seconds:,.1f} a second", line)
-
-    def _memory_of(self, values: dict[str, Any], line: int) -> None:
-        for name, value in values.items():
-            if "_mem_gpu" in name:
-                size = integer(value)
-                if size is None and isinstance(value, str) and (match := _MEBIBYTES.fullmatch(value)):
-                    size = int(match[1]) << 20
-                if size is not None:
-                    self._memory.setdefault(name, size)
-                    self._memory_line = line
 
     def _memory_row(self) -> None:
         """The tracker counts from the start of each stage, so a peak needs what was allocated before it."""

@@ -129,7 +129,9 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         """Take records; what is below the last one may give it a step."""
         echo = _ECHOED in rows.counts
         figures = {name: column[-1] for name, column in rows.figures.items()}
-        if self._echoed and self._pending is not None and _same(self._pending[0], figures):
+        echoed = self._pending[0] if self._echoed and self._pending is not None else {}
+        epoch = echoed.get("epoch")
+        if echoed and echoed["loss"] == figures["loss"] and epoch == figures.get("epoch", epoch):
             self._pending = None
             rows.steps = rows.steps or self._echo_steps
         if echo and rows.steps:
@@ -170,7 +172,15 @@ class HfTrainer(RecordReader, table="hf_trainer"):
             self._bar(text)
             self._places.bar(text, number)
         elif not self._block:
-            self._other(text, number)
+            if self._banner.take(text, number):
+                self._places.total = self._banner.steps
+            elif "Training Loss" in text or ">Step<" in text:
+                self._train_rows(self._steps.begin(text), number)
+            elif "train metrics *****" in text:
+                self._settle(None)
+                self._metrics.begin(number)
+            elif not self._events.take(text):
+                self.follows = self._places.hint(text, number)
 
     def finish(self) -> Reading | None:
         """The reading; steps by ``logging_steps`` only where the whole run is in the file."""
@@ -283,25 +293,9 @@ class HfTrainer(RecordReader, table="hf_trainer"):
         else:
             self._put_one(step, figures, line)
 
-    def _other(self, text: str, line: int) -> None:
-        if self._banner.take(text, line):
-            self._places.total = self._banner.steps
-        elif "Training Loss" in text or ">Step<" in text:
-            self._train_rows(self._steps.begin(text), line)
-        elif "train metrics *****" in text:
-            self._settle(None)
-            self._metrics.begin(line)
-        elif not self._events.take(text):
-            self.follows = self._places.hint(text, line)
-
     def _end_table(self) -> None:
         if metrics := self._metrics.end():
             self._records.summary(metrics, self._metrics.line, self.taken)
-
-
-def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
-    """Whether two records are one; of those that were taken many at once the epoch is not known."""
-    return one["loss"] == other["loss"] and one.get("epoch") == other.get("epoch", one.get("epoch"))
 
 
 _FLAT = re.compile(r"\{[^{}]*\}")
@@ -335,7 +329,20 @@ class TrainerState(FileReader):
         """One reading, whatever the length of the history."""
         rest, line = "", 1
         for chunk in source.chunks():
-            rest, line = self._feed(rest + chunk.decode("utf-8", "replace"), line)
+            # The text begins on ``line``; its whole objects are taken, and the rest of it waits.
+            text = rest + chunk.decode("utf-8", "replace")
+            at = 0
+            for match in _FLAT.finditer(text):
+                line += text.count("\n", at, match.start())
+                self._scalars(text[at : match.start()], line)
+                self._reader.joined(match[0], line)
+                line += match[0].count("\n")
+                at = match.end()
+            if len(text) - at > _MAX_REST:
+                self._scalars(text[at:], line)
+                line += text.count("\n", at, len(text) - _MAX_REST)
+                at = len(text) - _MAX_REST
+            rest = text[at:]
         # What followed the last whole object.
         self._scalars(rest, 0)
         self._reader.finish()
@@ -344,21 +351,6 @@ class TrainerState(FileReader):
             self.reading.remark("broken", "the state is cut off: later records are not here")
         self.reading.steps.interval = self._logging_steps
         return [self.reading]
-
-    def _feed(self, text: str, line: int) -> tuple[str, int]:
-        """Take the whole objects in ``text``, which begins on ``line``; what is left of it, and its line."""
-        at = 0
-        for match in _FLAT.finditer(text):
-            line += text.count("\n", at, match.start())
-            self._scalars(text[at : match.start()], line)
-            self._reader.joined(match[0], line)
-            line += match[0].count("\n")
-            at = match.end()
-        if len(text) - at > _MAX_REST:
-            self._scalars(text[at:], line)
-            line += text.count("\n", at, len(text) - _MAX_REST)
-            at = len(text) - _MAX_REST
-        return text[at:], line
 
     def _scalars(self, text: str, line: int) -> None:
         for name, word in _SCALAR.findall(text):

@@ -109,6 +109,9 @@ _TELLS_HITS: Final = re.compile(r"in \d+\.\d{9} sec|tracing (?!\+).{1,200} for j
 _T = TypeVar("_T")
 
 
+_MESSAGES: Final = ("Finished ", "CACHE MISS", "Compiling ", "Persistent compilation")
+
+
 class JaxCompiles(LineReader):
     """Compilations, the persistent cache and tracing cache misses as JAX logs them."""
 
@@ -132,8 +135,16 @@ class JaxCompiles(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         """One message, or a line of the reasons under a tracing cache miss."""
-        if self._block is not None and not _is_message(text):
-            return self._reason(text)
+        block = self._block
+        if block is not None and not any(words in text for words in _MESSAGES):
+            block.length += 1
+            reason = text.strip()
+            if not text.startswith((" ", "\t")) or block.length > MAX_BLOCK:
+                self._block_ends()
+                return False
+            if reason and len(block.reasons) < MAX_REASONS:
+                block.reasons.append(reason[:400])
+            return True
         self._block_ends()
         if self._is_copy(text):
             return False
@@ -144,7 +155,11 @@ class JaxCompiles(LineReader):
         if (done := _FINISHED.search(text)) is not None:
             self._finish(done[1], done[2], text)
         elif (cache := _CACHE.search(text)) is not None:
-            self._cache(cache[1], cache[2])
+            if cache[1].lower() == "miss":
+                self._count("cache_misses")
+            else:
+                self._count("cache_hits")
+                self._pending.add(_key(cache[2]))
         elif (writing := _WRITING.search(text)) is not None and "persistent" in text:
             self._count("cache_writes" if writing[1] == "W" else "cache_entries_not_written")
         elif "Finished tracing" in text or "Finished jaxpr" in text or "with global shapes and types" in text:
@@ -230,25 +245,6 @@ class JaxCompiles(LineReader):
         self._order.compiled(self._why.pop(key, ""))
         self.follows = self._order.follows
 
-    def _cache(self, what: str, name: str) -> None:
-        if what.lower() == "miss":
-            self._count("cache_misses")
-        else:
-            self._count("cache_hits")
-            self._pending.add(_key(name))
-
-    def _reason(self, text: str) -> bool:
-        block = self._block
-        assert block is not None
-        block.length += 1
-        reason = text.strip()
-        if not text.startswith((" ", "\t")) or block.length > MAX_BLOCK:
-            self._block_ends()
-            return False
-        if reason and len(block.reasons) < MAX_REASONS:
-            block.reasons.append(reason[:400])
-        return True
-
     def _block_ends(self) -> None:
         block, self._block = self._block, None
         if block is None or not (why := block.again):
@@ -285,10 +281,6 @@ class JaxCompiles(LineReader):
     def _keep(table: dict[str, _T], key: str, value: _T) -> None:
         if key in table or len(table) < MAX_KEPT:
             table[key] = value
-
-
-def _is_message(text: str) -> bool:
-    return "Finished " in text or "CACHE MISS" in text or "Compiling " in text or "Persistent compilation" in text
 
 
 def _key(name: str) -> str:

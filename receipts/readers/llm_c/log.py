@@ -113,7 +113,12 @@ class LlmC(RecordReader, table="llm_c"):
 
     def other(self, text: str, line: int) -> None:
         """Take a line that is no record of a step."""
-        self._memory(text, line)
+        if match := _MEMORY.search(text):
+            self._lines += 1
+            used, limit = int(match[1]) << 20, int(match[2]) << 20
+            self._row = MemoryRow(Place(line), phase="post_init", bytes_used=used, bytes_limit=limit)
+        elif (match := _PEAK.search(text)) and (self.taken or self._lines):
+            self.reading.memory.append(MemoryRow(Place(line), phase="steady", peak_bytes=int(match[1]) << 20))
         plain = _PLAIN.match(text) if self._below or _FIRST in text else None
         self._below = plain is not None and (self._below or plain[1] == _FIRST)
         if plain is not None:
@@ -131,14 +136,6 @@ class LlmC(RecordReader, table="llm_c"):
                 self.reading.counters["tokens_per_step"] = int(match[1])
         elif match := _ROW.search(text):
             self._table(match[1], match[2], line)
-
-    def _memory(self, text: str, line: int) -> None:
-        if match := _MEMORY.search(text):
-            self._lines += 1
-            used, limit = int(match[1]) << 20, int(match[2]) << 20
-            self._row = MemoryRow(Place(line), phase="post_init", bytes_used=used, bytes_limit=limit)
-        elif (match := _PEAK.search(text)) and (self.taken or self._lines):
-            self.reading.memory.append(MemoryRow(Place(line), phase="steady", peak_bytes=int(match[1]) << 20))
 
     def _table(self, name: str, word: str, line: int) -> None:
         if stated := _SETTINGS.read(name, word):

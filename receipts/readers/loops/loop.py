@@ -207,31 +207,33 @@ class BlockLoop(LoopLog):
         if each and abs(each - round(each)) < _SAME_RATIO * each:
             figures["global_batch"] = float(round(each))
         if step == _NO_STEP and figures:
-            self._without_step(figures)
+            # State what a block without its head says of no step in particular.
+            reading, line = self.reading, self._begun
+            reading.records += 1
+            if (rate := figures.get("steps_per_second", 0.0)) > 0:
+                figures = {"step_seconds": 1 / rate, **figures}
+            for field in (
+                "step_seconds",
+                "tokens_per_second",
+                "tokens_per_second_per_chip",
+                "tflops_per_second_per_chip",
+            ):
+                if (value := figures.get(field, 0.0)) > 0:
+                    reading.state(f"measurement.stated.{field}", float(f"{value:.9g}"), f"{value:g}", line)
+            if "loss" in figures:
+                reading.state("measurement.loss.last", figures["loss"], f"{figures['loss']:g}", line)
+            for name in SIZES:
+                if (size := figures.get(name)) is not None:
+                    self.peaks.keep(name, size, line)
+            if share := figures.get("mfu"):
+                tera = figures.get("tflops_per_second_per_chip")
+                peak = f", which with its TFLOP/s divides by {tera / share:,.1f} TFLOP/s" if tera else ""
+                reading.remark("note", f"an MFU of {share:.2%} is printed{peak}", line)
+            reading.remark(
+                "missing", "the line above a block of metrics is not here: of which step it is is not known", line
+            )
         elif step is not None and step != _NO_STEP and self.needs <= figures.keys():
             self.step(step, figures, self._begun)
-
-    def _without_step(self, figures: Mapping[str, float]) -> None:
-        """State what a block without its head says of no step in particular."""
-        reading, line = self.reading, self._begun
-        reading.records += 1
-        if (rate := figures.get("steps_per_second", 0.0)) > 0:
-            figures = {"step_seconds": 1 / rate, **figures}
-        for field in ("step_seconds", "tokens_per_second", "tokens_per_second_per_chip", "tflops_per_second_per_chip"):
-            if (value := figures.get(field, 0.0)) > 0:
-                reading.state(f"measurement.stated.{field}", float(f"{value:.9g}"), f"{value:g}", line)
-        if "loss" in figures:
-            reading.state("measurement.loss.last", figures["loss"], f"{figures['loss']:g}", line)
-        for name in SIZES:
-            if (size := figures.get(name)) is not None:
-                self.peaks.keep(name, size, line)
-        if share := figures.get("mfu"):
-            tera = figures.get("tflops_per_second_per_chip")
-            peak = f", which with its TFLOP/s divides by {tera / share:,.1f} TFLOP/s" if tera else ""
-            reading.remark("note", f"an MFU of {share:.2%} is printed{peak}", line)
-        reading.remark(
-            "missing", "the line above a block of metrics is not here: of which step it is is not known", line
-        )
 
 
 def reader(name: str) -> type[LoopLog]:

@@ -93,7 +93,16 @@ def state(reading: Reading, config: Parameters, devices: int | None, shape: tupl
     name = config.word("model_name")
     leaves.put("model.name", None if name == "default" else name, "model_name")
     axes = mesh(config, shape)
-    _layout(leaves, config, axes, devices)
+    whole = devices is not None and prod(axes.values()) == devices
+    for degree, parts in _DEGREES.items():
+        known = [axes[part] for part in parts if part in axes]
+        if known and (whole or all(part in axes for part in parts if config.has(f"ici_{part}_parallelism"))):
+            leaves.put(f"parallelism.{degree}", prod(known), "mesh_axes")
+    text = ",".join(f"{axis}:{size}" for axis, size in axes.items() if size > 1) if whole else ""
+    leaves.put("parallelism.mesh_axes", text or None, "mesh_axes")
+    leaves.put("parallelism.sequence", axes.get("tensor_sequence", 1) > 1 or None, "mesh_axes")
+    meshed = config.has("mesh_axes") or config.has("ici_fsdp_parallelism")
+    leaves.put("parallelism.strategy", "spmd" if meshed else None, "mesh_axes")
     accumulation = config.count("gradient_accumulation_steps") or 1
     per_device = config.amount("per_device_batch_size")
     micro = per_device
@@ -137,19 +146,6 @@ def mesh(config: Parameters, shape: tuple[int, ...]) -> dict[str, int]:
         degrees[axis] = 0 if degree is None else degrees.get(axis, 1) * degree
     # An automatic degree (-1) takes the devices that are left: not known from here.
     return {axis: degree for axis, degree in degrees.items() if degree > 0}
-
-
-def _layout(leaves: Leaves, config: Parameters, axes: dict[str, int], devices: int | None) -> None:
-    whole = devices is not None and prod(axes.values()) == devices
-    for degree, parts in _DEGREES.items():
-        known = [axes[part] for part in parts if part in axes]
-        if known and (whole or all(part in axes for part in parts if config.has(f"ici_{part}_parallelism"))):
-            leaves.put(f"parallelism.{degree}", prod(known), "mesh_axes")
-    text = ",".join(f"{axis}:{size}" for axis, size in axes.items() if size > 1) if whole else ""
-    leaves.put("parallelism.mesh_axes", text or None, "mesh_axes")
-    leaves.put("parallelism.sequence", axes.get("tensor_sequence", 1) > 1 or None, "mesh_axes")
-    meshed = config.has("mesh_axes") or config.has("ici_fsdp_parallelism")
-    leaves.put("parallelism.strategy", "spmd" if meshed else None, "mesh_axes")
 
 
 def _experts(leaves: Leaves, config: Parameters) -> None:

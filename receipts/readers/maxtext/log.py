@@ -213,35 +213,6 @@ class MaxText(RecordReader, table="maxtext"):
                 self._flops(match, number)
             elif self._want == "backend" and maxtext_system.state_platform(self.reading, text, number):
                 self._hold = 0
-        self._other(text, number)
-
-    def finish(self) -> Reading | None:
-        """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
-        super().finish()
-        reading = self.reading
-        if not reading.records:
-            return None
-        self._events.first = self.starts | ({0, *reading.steps.begun} & set(reading.steps))
-        self._events.peak_tflops = maxtext_system.peak_tflops(reading)
-        for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
-            self._events.marked.setdefault(step, "profile")
-        if self._devices is None:
-            self._devices = maxtext_config.devices_by_weights(self._config, self._weights)
-        maxtext_config.state(reading, self._config, self._devices, self._shape)
-        if self._weights and isfinite(self._weights):
-            targets = round(self._weights)
-            reading.state("measurement.target_tokens_per_step", targets, f"total_weights: {targets}")
-        if self._devices is not None:
-            reading.state("hardware.chips", self._devices, f"{self._devices} devices")
-        if len(reading.steps):
-            not_steady(reading, self._events)
-        if self._config.total:
-            reading.see("framework", "maxtext", "backend")
-            reading.state("path.intended.framework", "maxtext", f"{self._config.total} configuration parameters")
-            reading.state("compile.posture", "jit", "MaxText compiles the whole train step")
-        return reading
-
-    def _other(self, text: str, number: int) -> None:
         reading = self.reading
         if match := _PARAMETER.search(text):
             self._config.add(match[1], match[2], number)
@@ -278,6 +249,32 @@ class MaxText(RecordReader, table="maxtext"):
             if "|" in text and "TFLOP/s" in text:
                 self._table.begin(text)
             self._aside(text, number)
+
+    def finish(self) -> Reading | None:
+        """The reading; libtpu's compile lines and checkpoints alone are not MaxText's."""
+        super().finish()
+        reading = self.reading
+        if not reading.records:
+            return None
+        self._events.first = self.starts | ({0, *reading.steps.begun} & set(reading.steps))
+        self._events.peak_tflops = maxtext_system.peak_tflops(reading)
+        for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
+            self._events.marked.setdefault(step, "profile")
+        if self._devices is None:
+            self._devices = maxtext_config.devices_by_weights(self._config, self._weights)
+        maxtext_config.state(reading, self._config, self._devices, self._shape)
+        if self._weights and isfinite(self._weights):
+            targets = round(self._weights)
+            reading.state("measurement.target_tokens_per_step", targets, f"total_weights: {targets}")
+        if self._devices is not None:
+            reading.state("hardware.chips", self._devices, f"{self._devices} devices")
+        if len(reading.steps):
+            not_steady(reading, self._events)
+        if self._config.total:
+            reading.see("framework", "maxtext", "backend")
+            reading.state("path.intended.framework", "maxtext", f"{self._config.total} configuration parameters")
+            reading.state("compile.posture", "jit", "MaxText compiles the whole train step")
+        return reading
 
     def _aside(self, text: str, number: int) -> None:
         """What other programs print too: kept, and never a sign of MaxText by itself."""

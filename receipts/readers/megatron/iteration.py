@@ -118,7 +118,13 @@ def memory_rows(reading: Reading, text: str, line: int) -> bool:
     for head, stop in zip(heads, [*(match.start() for match in heads[1:]), len(text)], strict=False):
         cells = dict(MEMORY.cells[0].findall(text, head.end(), stop))
         bridge |= any(label.startswith("mem-") for label in cells)
-        figures = _figures(cells)
+        # The cells that a receipt keeps, in bytes, by the fields of `MemoryRow`.
+        figures: dict[str, int] = {}
+        for label, value in cells.items():
+            amount = float(value) * BYTES.get(label.rpartition("-")[2], MIB)
+            name, size = _name(label), round(amount) if amount < 1e18 else None
+            if name and size is not None:
+                figures[name] = size
         step = int(head["iterations"])
         if not any(figures.values()):
             if figures and not reading.memory:
@@ -151,17 +157,6 @@ def state_footprints(reading: Reading, text: str) -> None:
     """Megatron's own estimate of the bytes of its most loaded chip; the first one stands."""
     for surface, value in _FOOTPRINT.findall(text):
         reading.predicted.setdefault(surface, round(float(value) * MIB))
-
-
-def _figures(cells: dict[str, str]) -> dict[str, int]:
-    """The cells that a receipt keeps, in bytes, by the fields of `MemoryRow`."""
-    figures: dict[str, int] = {}
-    for label, value in cells.items():
-        amount = float(value) * BYTES.get(label.rpartition("-")[2], MIB)
-        name, size = _name(label), round(amount) if amount < 1e18 else None
-        if name and size is not None:
-            figures[name] = size
-    return figures
 
 
 def _name(label: str) -> str:

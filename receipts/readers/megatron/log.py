@@ -149,8 +149,26 @@ class Megatron(RecordReader, table="megatron"):
                     self._skipped.add(step)
         consumed = figures.pop("consumed", None)
         if consumed is not None and "global_batch" in figures:
-            figures["global_batch"] = self._consumed(steps, consumed, figures["global_batch"])
-        self._begin(steps)
+            # The batch of each iteration: what the samples that a run has consumed make, else what is printed.
+            ran = []
+            for step, samples, batch in zip(steps, consumed, figures["global_batch"], strict=True):
+                known = self._samples if self._samples is not None and step > self._samples[0] else None
+                at, count = known or ((0, 0.0) if step == 1 else (step, samples))
+                each = (samples - count) / max(1, step - at)
+                ran.append(each if each >= 1 and each == int(each) else batch)
+                self._samples = (step, samples)
+            figures["global_batch"] = ran
+        # Note the first record after a start, and the one that still carries it.
+        for step in steps[:2]:
+            last, self._last = self._last, step
+            if step == last:
+                continue
+            if self.fresh or step <= 1 or (last is not None and step < last):
+                self.starts.add(step)
+                self.fresh = False
+            elif self._micro_dates and last in self.starts:
+                # From core 0.16 on, which dates to the microsecond, the first record does not reset the clock.
+                self._carrying.add(step)
         if _RATE not in figures or min(figures[_RATE]) <= 0:
             figures[_RATE] = self._times.of_rows(self.reading, rows, times)
         self._divergence.take(rows, skipped, nans)
@@ -158,17 +176,6 @@ class Megatron(RecordReader, table="megatron"):
             self.reading.not_steady.update(dict.fromkeys(steps, "profile"))
         self._last = steps[-1]
         self.put(rows)
-
-    def _consumed(self, steps: list[int], consumed: list[float], printed: list[float]) -> list[float]:
-        """The batch of each iteration: what the samples that a run has consumed make, else what is printed."""
-        ran, last = [], self._samples
-        for step, samples, batch in zip(steps, consumed, printed, strict=True):
-            before = last if last is not None and step > last[0] else (0, 0.0) if step == 1 else (step, samples)
-            each = (samples - before[1]) / max(1, step - before[0])
-            ran.append(each if each >= 1 and each == int(each) else batch)
-            last = (step, samples)
-        self._samples = last
-        return ran
 
     def _look(self, rows: RecordRows) -> None:
         """What the words of a record show of the program that printed it."""
@@ -185,19 +192,6 @@ class Megatron(RecordReader, table="megatron"):
             # The program's own date is in brackets; a collector's does not.
             _, bracket, inside = before.rpartition("[")
             self._undated_depths |= not (bracket and iteration.CLOCK.search(inside))
-
-    def _begin(self, steps: list[int]) -> None:
-        """Note the first record after a start, and the one that still carries it."""
-        for step in steps[:2]:
-            last, self._last = self._last, step
-            if step == last:
-                continue
-            if self.fresh or step <= 1 or (last is not None and step < last):
-                self.starts.add(step)
-                self.fresh = False
-            elif self._micro_dates and last in self.starts:
-                # From core 0.16 on, which dates to the microsecond, the first record does not reset the clock.
-                self._carrying.add(step)
 
     def finish(self) -> Reading | None:
         """The reading, its source named by the dialect that the whole file shows."""
@@ -216,10 +210,29 @@ class Megatron(RecordReader, table="megatron"):
         reading.source = self._dialect()
         if self.taken or len(self._times):
             reading.see("framework", _HOSTS[reading.source], "backend")
-        self._configure()
+        if self._dump.values:
+            megatron.state_arguments(reading, self._dump.values)
+        if self._block.values:
+            bridge.configure(reading, self._block)
+        self._launch.state(reading)
+        if len(self._lengths) == 1 and "batch.sequence_length" not in reading.stated:
+            length, number = next(iter(self._lengths.items()))
+            reading.state("batch.sequence_length", length, f"actual seqlen: {length}", number)
+        version = reading.stated.get("wheels.megatron-core")
+        reading.version = None if version is None else str(version.value)
         interval = self._dump.values.get("log_interval", ("", 0))[0]
         self._divergence.judge(interval, reinforced=self._reinforcement)
-        self._steady(interval)
+        numbers = reading.steps.numbers()
+        if len(numbers) > 1 and numbers[0] == numbers[1] - numbers[0]:
+            # The first record averages over everything since the start.
+            self.starts.add(numbers[0])
+        gaps = {later - step for step, later in pairwise(numbers)}
+        gaps |= {int(interval)} if interval.isdigit() and len(interval) < 10 else set()
+        reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
+        arguments = {name: value for name, (value, _) in self._dump.values.items()}
+        for step in self._profiler.steps(arguments, numbers):
+            reading.not_steady[step] = "profile"
+        record_reader.mark_not_steady(reading, self.starts, self._carrying)
         if len(self._skipped) < len(reading.steps) or len(self._skipped) >= _MIN_SKIPPED:
             # Of a few records that all skip, as a loss scale finds its place, nothing is known.
             reading.not_steady |= dict.fromkeys(sorted(self._skipped), "skipped")
@@ -278,33 +291,6 @@ class Megatron(RecordReader, table="megatron"):
         # Bridge's documentation has the losses of several depths, and most others are of Megatron-LM.
         undated = self._undated_depths and not (self._dump.values or self.reading.memory)
         return "megatron-bridge" if undated else "megatron"
-
-    def _configure(self) -> None:
-        reading = self.reading
-        if self._dump.values:
-            megatron.state_arguments(reading, self._dump.values)
-        if self._block.values:
-            bridge.configure(reading, self._block)
-        self._launch.state(reading)
-        if len(self._lengths) == 1 and "batch.sequence_length" not in reading.stated:
-            length, number = next(iter(self._lengths.items()))
-            reading.state("batch.sequence_length", length, f"actual seqlen: {length}", number)
-        version = reading.stated.get("wheels.megatron-core")
-        reading.version = None if version is None else str(version.value)
-
-    def _steady(self, log_interval: str) -> None:
-        reading = self.reading
-        numbers = reading.steps.numbers()
-        if len(numbers) > 1 and numbers[0] == numbers[1] - numbers[0]:
-            # The first record averages over everything since the start.
-            self.starts.add(numbers[0])
-        gaps = {later - step for step, later in pairwise(numbers)}
-        gaps |= {int(log_interval)} if log_interval.isdigit() and len(log_interval) < 10 else set()
-        reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
-        arguments = {name: value for name, (value, _) in self._dump.values.items()}
-        for step in self._profiler.steps(arguments, numbers):
-            reading.not_steady[step] = "profile"
-        record_reader.mark_not_steady(reading, self.starts, self._carrying)
 
 
 READERS = (Megatron,)

@@ -194,7 +194,10 @@ class Nemo(RecordReader, table="nemo"):
             return None
         reading.records = len(reading.steps) + reading.steps.restarts
         reading.see("framework", "nemo", "backend")
-        self._configure()
+        if self._block.values:
+            configure_nemo(reading, self._block)
+        self._layout.state(besides=self._block.leaf())
+        self._launch.state(reading)
         self._formula.state(reading)
         numbers = reading.steps.numbers()
         gaps = {later - step for step, later in pairwise(numbers)}
@@ -241,20 +244,10 @@ class Nemo(RecordReader, table="nemo"):
         elif "(sequence length) * (global batch size)" in text:
             self._formula.begin()
         else:
-            self._small(text, number)
-
-    def _small(self, text: str, number: int) -> None:
-        self._layout.take(text, number)
-        self.fresh |= "Restored all states from" in text
-        self.reading.ended |= "Trainer.fit` stopped" in text
-        self._launch.take(text, number)
-
-    def _configure(self) -> None:
-        reading = self.reading
-        if self._block.values:
-            configure_nemo(reading, self._block)
-        self._layout.state(besides=self._block.leaf())
-        self._launch.state(reading)
+            self._layout.take(text, number)
+            self.fresh |= "Restored all states from" in text
+            self.reading.ended |= "Trainer.fit` stopped" in text
+            self._launch.take(text, number)
 
 
 READERS = (Nemo,)

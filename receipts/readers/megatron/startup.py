@@ -57,17 +57,14 @@ class Dump:
         match = _ENTRY.search(text) if len(text) <= MAX_VALUE + 400 else None
         if match is not None:
             value = (match[3] if match[2] else match[5]) or ""
-            self._keep(match[1], _SETTER.sub("", value.strip())[:MAX_VALUE], line)
+            self._last = ""
+            if match[1] not in self.values and len(self.values) < MAX_ARGUMENTS:
+                self.values[match[1]] = _SETTER.sub("", value.strip())[:MAX_VALUE], line
+                self._last = match[1]
         elif self._last and _unclosed(self.values[self._last][0]):
             value, at = self.values[self._last]
             self.values[self._last] = (f"{value} {text.strip()}"[:MAX_VALUE], at)
         return True
-
-    def _keep(self, name: str, value: str, line: int) -> None:
-        self._last = ""
-        if name not in self.values and len(self.values) < MAX_ARGUMENTS:
-            self.values[name] = (value, line)
-            self._last = name
 
 
 def _unclosed(value: str) -> bool:

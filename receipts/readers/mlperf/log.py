@@ -68,7 +68,13 @@ class Mlperf(LineReader):
     def line(self, text: str, number: int) -> bool:
         """Take one line; True while a configuration dump goes on."""
         if ":::MLLOG" in text:
-            if self._repeated(text[text.index(":::MLLOG") :].rstrip()):
+            # Where a record stood before, clock and all, a second handler wrote it, or another rank.
+            printed = text[text.index(":::MLLOG") :].rstrip()
+            digest = hash(printed)
+            known = digest in self._seen and '"time_ms"' in printed
+            if len(self._seen) < _MAX_SEEN:
+                self._seen.add(digest)
+            if known:
                 return self._block.open
             for document in objects(text, ":::MLLOG"):
                 if (record := record_of(document, number)) is not None:
@@ -87,14 +93,6 @@ class Mlperf(LineReader):
             return True
         return self._block.open and self._block.take(text, number)
 
-    def _repeated(self, record: str) -> bool:
-        """Whether a record stood before, clock and all: a second handler wrote it, or another rank."""
-        digest = hash(record)
-        known = digest in self._seen and '"time_ms"' in record
-        if len(self._seen) < _MAX_SEEN:
-            self._seen.add(digest)
-        return known
-
     def finish(self) -> Reading | None:
         """The reading, or None where the file holds no record of MLPerf."""
         reading = self.reading
@@ -108,7 +106,22 @@ class Mlperf(LineReader):
                 reading.stated.setdefault("numerics.optimizer", family)
         length = reading.stated.get("batch.sequence_length")
         self._work = self._work._replace(length=length.value if length else None)
-        self._number_losses()
+        # Losses are numbered by the step at which they stand; a count of an unknown unit stays what it is.
+        work, steps = self._work, reading.steps
+        if not work.batch and self._losses:
+            reading.remark("missing", "no global_batch_size: losses are numbered by their samples", 0)
+        units = {name: self._blocks.unit(name, work) or 1 for name in {name for _, name, *_ in self._losses}}
+        for count, name, loss, fresh, each in self._losses:
+            step, seconds = count // units[name], each * units[name]
+            values = {"loss": loss, "step_seconds": seconds if seconds > 0 and math.isfinite(seconds) else None}
+            if work.batch:
+                values["global_batch"] = float(work.batch)
+            steps.put(step, values)
+            if fresh:
+                self._starts.add(step)
+        gaps = {later - step for step, later in pairwise(steps.numbers())}
+        if gaps:
+            steps.interval = min(gaps)
         self._blocks.evaluates_inside = not self._evaluates
         reading.means = self._blocks.series(self._work)
         if self._throughput and self._work.batch and reading.means is None:
@@ -118,7 +131,12 @@ class Mlperf(LineReader):
             reading.state("measurement.stated.statistic", "mean", text, line)
         if self._losses:
             reading.diverged = any(not math.isfinite(loss) for _, _, loss, *_ in self._losses)
-        self._state_times()
+        for path, at in zip(("run.started", "run.finished"), self._times, strict=True):
+            if math.isfinite(at):
+                text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+                reading.state(path, text, f"time_ms {at * 1e3:.0f}")
+        if self._began and not self._stopped:
+            reading.remark("note", "run_start without run_stop: the log ends before the run does")
         megatron_steady.mark_not_steady(reading, self._starts)
         return reading
 
@@ -126,41 +144,41 @@ class Mlperf(LineReader):
         key = record.key
         self.reading.records += 1
         if math.isfinite(record.at):
-            self._take_time(record.at, begins=key == "run_start")
+            # A setting above ``run_start`` with a later clock was put there after the launch.
+            first, last = self._times
+            last = record.at if key == "run_start" and not self._began else max(last, record.at)
+            self._times = [min(first, record.at), last]
         if key in (*_LOSS, "tracked_stats"):
             self._progress(record)
         elif key in ("run_start", "block_start", "eval_stop"):
-            self._begin(record)
+            if key == "run_start":
+                # A launch that was started again is its last attempt.
+                self._fresh = self._began = True
+                self._stopped = self.reading.ended = False
+                self._throughput = None
+                self._blocks.restart()
+            counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
+            span, begins = record.counted("epoch_count"), record.counted("first_epoch_num")
+            self._span, self._first = (span[1] if span else None), (begins[1] if begins else None)
+            if counted is None and key == "run_start":
+                counted = "samples_count", 0
+            marks = _marks(counted, record)
+            self._before = self._blocks.begin(marks) if marks else None
         elif key in ("block_stop", "eval_start"):
             self._end(record)
         elif key == "eval_accuracy":
             self._evaluated(record)
         elif key == "run_stop":
-            self._stop(record)
+            self._stopped = self.reading.ended = True
+            status = record.metadata.get("status")
+            if isinstance(status, str) and status != "success":
+                self.reading.remark("note", f"run_stop says {status[:60]!r}: the target was not reached", record.line)
         else:
-            self._setting(record)
-
-    def _take_time(self, at: float, *, begins: bool) -> None:
-        """Take a clock reading. A setting above ``run_start`` with a later clock was put there after the launch."""
-        first, last = self._times
-        if begins and not self._began:
-            first, last = min(first, at), at
-        self._times = [min(first, at), max(last, at)]
-
-    def _begin(self, record: MllogRecord) -> None:
-        if record.key == "run_start":
-            # A launch that was started again is its last attempt.
-            self._fresh = self._began = True
-            self._stopped = self.reading.ended = False
-            self._throughput = None
-            self._blocks.restart()
-        counted = record.counted("samples_count", "first_epoch_num", *_COUNTS)
-        span, first = record.counted("epoch_count"), record.counted("first_epoch_num")
-        self._span, self._first = (span[1] if span else None), (first[1] if first else None)
-        if counted is None and record.key == "run_start":
-            counted = "samples_count", 0
-        marks = _marks(counted, record)
-        self._before = self._blocks.begin(marks) if marks else None
+            state_setting(self.reading, key, record.value, record.line)
+            if key == "global_batch_size":
+                self._work = self._work._replace(batch=integer(record.value) or self._work.batch)
+            elif key == "submission_benchmark":
+                self._work = self._work._replace(by_tokens=str(record.value).startswith(_COUNTS_TOKENS))
 
     def _end(self, record: MllogRecord) -> None:
         self._evaluates |= record.key == "eval_start"
@@ -191,7 +209,12 @@ class Mlperf(LineReader):
         loss = figure(record.value) if record.key in _LOSS else None
         if record.key == "tracked_stats":
             loss = next((value for name in _LOSSES if (value := figure(stats.get(name))) is not None), None)
-            self._timed(mark, stats, record)
+            seconds = next((value for name in _SECONDS if (value := _positive(stats.get(name)))), None)
+            rate = _positive(stats.get("throughput"))
+            if rate is not None and not (self._stopped and self._throughput):
+                self._throughput = (rate, record.line)  # behind the end, a block that was cut short prints its own
+            if mark is not None and (seconds or rate):
+                self._blocks.timed(mark, seconds=seconds, rate=rate)
         if mark is None:
             return
         self._blocks.add(marks)
@@ -202,57 +225,6 @@ class Mlperf(LineReader):
             each = (mark.at - before.at) / (mark.total - before.total)
         self._losses.append((mark.total, mark.name, loss, self._fresh, each))
         self._fresh, self._before = False, mark
-
-    def _timed(self, mark: BlockRecord | None, stats: Mapping[str, Any], record: MllogRecord) -> None:
-        seconds = next((value for name in _SECONDS if (value := _positive(stats.get(name)))), None)
-        rate = _positive(stats.get("throughput"))
-        if rate is not None and not (self._stopped and self._throughput):
-            self._throughput = (rate, record.line)  # behind the end, a block that was cut short prints its own
-        if mark is not None and (seconds or rate):
-            self._blocks.timed(mark, seconds=seconds, rate=rate)
-
-    def _number_losses(self) -> None:
-        """Number losses by the step at which they stand; a count of an unknown unit stays what it is."""
-        work, steps = self._work, self.reading.steps
-        if not work.batch and self._losses:
-            self.reading.remark("missing", "no global_batch_size: losses are numbered by their samples", 0)
-        units = {name: self._blocks.unit(name, work) or 1 for name in {name for _, name, *_ in self._losses}}
-        for count, name, loss, fresh, each in self._losses:
-            step, seconds = count // units[name], each * units[name]
-            values = {"loss": loss, "step_seconds": seconds if seconds > 0 and math.isfinite(seconds) else None}
-            if work.batch:
-                values["global_batch"] = float(work.batch)
-            steps.put(step, values)
-            if fresh:
-                self._starts.add(step)
-        gaps = {later - step for step, later in pairwise(steps.numbers())}
-        if gaps:
-            steps.interval = min(gaps)
-
-    def _stop(self, record: MllogRecord) -> None:
-        self._stopped = True
-        self.reading.ended = True
-        status = record.metadata.get("status")
-        if isinstance(status, str) and status != "success":
-            self.reading.remark("note", f"run_stop says {status[:60]!r}: the target was not reached", record.line)
-
-    def _setting(self, record: MllogRecord) -> None:
-        key, value = record.key, record.value
-        state_setting(self.reading, key, value, record.line)
-        if key == "global_batch_size":
-            self._work = self._work._replace(batch=integer(value) or self._work.batch)
-        elif key == "submission_benchmark":
-            self._work = self._work._replace(by_tokens=str(value).startswith(_COUNTS_TOKENS))
-
-    def _state_times(self) -> None:
-        """State the start, the end, and that a log was cut: it begins a run and does not stop it."""
-        reading = self.reading
-        for path, at in zip(("run.started", "run.finished"), self._times, strict=True):
-            if math.isfinite(at):
-                text = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-                reading.state(path, text, f"time_ms {at * 1e3:.0f}")
-        if self._began and not self._stopped:
-            reading.remark("note", "run_start without run_stop: the log ends before the run does")
 
 
 class MlperfPlatform(LineReader):

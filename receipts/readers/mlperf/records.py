@@ -232,17 +232,8 @@ def describe(reading: Reading, description: dict[str, Any], line: int = 0) -> No
     ):
         if text := _text(description.get(name)):
             reading.state(path, text, f"{name} {text}", line)
-    _framework(reading, _text(description.get("framework")), line)
-    stack = description.get("other_software_stack")
-    for part in stack if isinstance(stack, list) else [stack]:
-        for name, version in part.items() if isinstance(part, dict) else ():
-            _software(reading, str(name).strip().lower(), _text(version), line)
-        if text := _text(part):
-            reading.state("features.software_stack", text, f"other_software_stack {text}", line)
-
-
-def _framework(reading: Reading, text: str, line: int) -> None:
-    """State the loop that a description names, where it names one, and the release of torch or NVIDIA's container."""
+    # State the loop that a description names, where it names one, and the release of torch or NVIDIA's container.
+    text = _text(description.get("framework"))
     named = {name for word, name in _LOOPS.items() if re.search(rf"\b{word}\b", text, re.IGNORECASE)}
     if len(named) == 1:
         reading.state("path.intended.framework", named.pop(), f"framework {text}", line)
@@ -251,6 +242,12 @@ def _framework(reading: Reading, text: str, line: int) -> None:
     releases = set(_RELEASE.findall(text))
     if len(releases) == 1 and reading.source != "mlperf-system":
         reading.state("wheels.nvidia-release", releases.pop(), f"framework {text}", line)
+    stack = description.get("other_software_stack")
+    for part in stack if isinstance(stack, list) else [stack]:
+        for name, version in part.items() if isinstance(part, dict) else ():
+            _software(reading, str(name).strip().lower(), _text(version), line)
+        if text := _text(part):
+            reading.state("features.software_stack", text, f"other_software_stack {text}", line)
 
 
 def _software(reading: Reading, name: str, version: str, line: int) -> None:

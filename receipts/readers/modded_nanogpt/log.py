@@ -106,7 +106,22 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
     def line(self, text: str, number: int) -> bool:
         """Take one line, and what is glued behind a record; none needs the next."""
         super().line(text, number)
-        return self._foot(text, number)
+        if match := _PEAK.search(text):
+            reserved = int(match[2]) << 20 if match[2] else None
+            self._memory = MemoryRow(
+                Place(number), phase="steady", peak_bytes=int(match[1]) << 20, peak_reserved_bytes=reserved
+            )
+        elif "world_size:" in text or "train_batch_tokens:" in text:
+            for name, word in _SETTING.findall(text):
+                self._settings[name] = (int(word), number)
+        elif match := _GPU.search(text):
+            if len(self._gpus) < _MAX_GPUS:
+                self._gpus.setdefault(int(match[1]), (match[2], number))
+        elif match := _DEVICE.search(text):
+            self._device = match[1], int(match[2]), number
+        else:
+            _STATEMENTS.take(self.reading, text, number)
+        return False
 
     def spans(self, text: str) -> Spans:
         """The places of a record's figures, on a line with nothing else."""
@@ -119,7 +134,16 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         if "loss" not in rows.figures and (validation is not None or "val_bpb:" in rows.text):
             words = rows.columns.words("val_loss") if validation else [b""] * len(clock)
             for step, seconds, word, line in zip(rows.steps, clock, words, rows.lines, strict=True):
-                self._validated(step, seconds, word.decode(), line)
+                if (loss := number(word.decode())) is not None:
+                    self.validated(loss, f"step:{step} val_loss:{word.decode()}", line)
+                    self._total = seconds
+                if len(self._synced) < _MAX_SYNCED:
+                    self._synced.append(step + 1)
+                    self._clock[step] = seconds
+                if self._last[0] < step or seconds < self._last[1]:
+                    # The line of the step itself was left out: the clock stood still from here on. Or a run begins
+                    # anew.
+                    self._last = (step, seconds)
             rows.figures["loss"] = validation or []
             self.judge(rows)
             self.taken += len(rows.steps)
@@ -129,9 +153,7 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         kept = list(map(ne, pairs, [self._taken, *pairs]))
         rows.figures["clock"] = clock
         rows.keep(kept)
-        self._put(rows, rows.figures.pop("clock"))
-
-    def _put(self, rows: RecordRows, clock: list[float]) -> None:
+        clock = rows.figures.pop("clock")
         if not rows.steps:
             return
         gone = list(map(sub, rows.steps, [self._last[0], *rows.steps]))
@@ -149,35 +171,6 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         if min(rows.steps) <= _UNTIMED and _AVERAGE.search(rows.text):
             self.starts.update(step for step in rows.steps if step <= _UNTIMED)
         self.put(rows)
-
-    def _validated(self, step: int, seconds: float, word: str, line: int) -> None:
-        if (loss := number(word)) is not None:
-            self.validated(loss, f"step:{step} val_loss:{word}", line)
-            self._total = seconds
-        if len(self._synced) < _MAX_SYNCED:
-            self._synced.append(step + 1)
-            self._clock[step] = seconds
-        if self._last[0] < step or seconds < self._last[1]:
-            # The line of the step itself was left out: the clock stood still from here on. Or a run begins anew.
-            self._last = (step, seconds)
-
-    def _foot(self, text: str, number: int) -> bool:
-        if match := _PEAK.search(text):
-            reserved = int(match[2]) << 20 if match[2] else None
-            self._memory = MemoryRow(
-                Place(number), phase="steady", peak_bytes=int(match[1]) << 20, peak_reserved_bytes=reserved
-            )
-        elif "world_size:" in text or "train_batch_tokens:" in text:
-            for name, word in _SETTING.findall(text):
-                self._settings[name] = (int(word), number)
-        elif match := _GPU.search(text):
-            if len(self._gpus) < _MAX_GPUS:
-                self._gpus.setdefault(int(match[1]), (match[2], number))
-        elif match := _DEVICE.search(text):
-            self._device = match[1], int(match[2]), number
-        else:
-            _STATEMENTS.take(self.reading, text, number)
-        return False
 
     def finish(self) -> Reading | None:
         """The reading; the machine's facts only where the steps are this program's."""
@@ -209,7 +202,15 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
             name, chips, line = self._device
             reading.state("hardware.chips", chips, f"world_size={chips}", line)
             reading.state("hardware.accelerator", name, name, line)
-        self._batch()
+        # What forks print of their settings; the batch is counted in tokens, and a receipt's in sequences.
+        for name, path in _PATHS.items():
+            value, line = self._settings.get(name, (0, 0))
+            if value and path not in self.reading.stated:
+                self.reading.state(path, value, f"{name}:{value}", line)
+        tokens, line = self._settings.get("train_batch_tokens", (0, 0))
+        length, _ = self._settings.get("train_seq_len", (0, 0))
+        if length and tokens and tokens % length == 0:
+            self.reading.state("batch.global_batch", tokens // length, f"train_batch_tokens:{tokens} of {length}", line)
         self._means()
         if self._validation is not None and self._total > 0:
             # The clock leaves out validation, and begins when its warm-up has ended.
@@ -231,18 +232,6 @@ class ModdedNanogpt(RecordReader, table="modded_nanogpt"):
         if spans:
             seconds, counts = [time / count for count, time in spans], [count for count, _ in spans]
             self.reading.means = IntervalMeans(seconds, counts, "train_time")
-
-    def _batch(self) -> None:
-        """What forks print of their settings; the batch is counted in tokens, and a receipt's in sequences."""
-        for name, path in _PATHS.items():
-            value, line = self._settings.get(name, (0, 0))
-            if value and path not in self.reading.stated:
-                self.reading.state(path, value, f"{name}:{value}", line)
-        (tokens, line), (length, _) = (
-            self._settings.get(name, (0, 0)) for name in ("train_batch_tokens", "train_seq_len")
-        )
-        if length and tokens and tokens % length == 0:
-            self.reading.state("batch.global_batch", tokens // length, f"train_batch_tokens:{tokens} of {length}", line)
 
 
 READERS = (

@@ -68,9 +68,25 @@ class NanotronConfig:
                 self.leave()
             return self._yaml
         if self.inside or any(name in text for name in _BLOCKS):
-            return self._block(text, line)
+            # Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines.
+            if "ParallelismArgs(" in text:
+                self.records += 1
+                self.started = True
+            for name, word in _ARGUMENT.findall(text):
+                self._setting(name, word, f"{name}={word}", line)
+            self._depth += text.count("(") - text.count(")")
+            self.inside += 1
+            if self._depth <= 0 or self.inside > _MAX_BLOCK:
+                self.leave()
+            return bool(self.inside)
         if "[Start training]" in text:
-            self._start(text, line)
+            self.records += 1
+            self.started = True
+            cells = {name: int(value) for name, value in _CELL.findall(text)}
+            for name, value in cells.items():
+                self._setting(name, value, f"{name}: {value}", line)
+            if "start_iteration_step" in cells:
+                self.first_step = cells["start_iteration_step"] + 1
         else:
             _STATEMENTS.take(self.reading, text, line)
         return False
@@ -79,28 +95,6 @@ class NanotronConfig:
         """End the dataclass that is being printed."""
         self.inside = self._depth = 0
         self._yaml = False
-
-    def _block(self, text: str, line: int) -> bool:
-        """Arguments of one line; the block ends with its bracket, or after `_MAX_BLOCK` lines."""
-        if "ParallelismArgs(" in text:
-            self.records += 1
-            self.started = True
-        for name, word in _ARGUMENT.findall(text):
-            self._setting(name, word, f"{name}={word}", line)
-        self._depth += text.count("(") - text.count(")")
-        self.inside += 1
-        if self._depth <= 0 or self.inside > _MAX_BLOCK:
-            self.leave()
-        return bool(self.inside)
-
-    def _start(self, text: str, line: int) -> None:
-        self.records += 1
-        self.started = True
-        cells = {name: int(value) for name, value in _CELL.findall(text)}
-        for name, value in cells.items():
-            self._setting(name, value, f"{name}: {value}", line)
-        if "start_iteration_step" in cells:
-            self.first_step = cells["start_iteration_step"] + 1
 
     def _setting(self, name: str, value: str | int, text: str, line: int) -> None:
         if stated := _SETTINGS.read(name, value):
@@ -178,7 +172,14 @@ class Nanotron(RecordReader, table="nanotron"):
         self._totals.update(rows.counts.pop("total")[: _MAX_TOTALS - len(self._totals)])
         figures = rows.figures
         figures.pop("consumed", None)
-        self._ratios(rows)
+        # The two rates of a record narrow down the number of chips.
+        room = max(0, _ENOUGH - self.taken)
+        pairs = zip(rows.values("tokens_per_second")[:room], rows.values("tokens_per_second_per_chip"), strict=False)
+        for rate, per_chip in pairs:
+            if 0 < per_chip < 1e30 and 0 < rate < 1e30:
+                low, high = self._chips
+                ratio = rate / per_chip
+                self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
         if (batches := figures.pop("batch", None)) is not None:
             rates, seconds = rows.values("tokens_per_second"), rows.values("step_seconds")
             figures["global_batch"] = list(map(self._batch, rates, seconds, batches))
@@ -212,13 +213,6 @@ class Nanotron(RecordReader, table="nanotron"):
         if not reading.records and not self._config.started and version is None:
             return None
         reading.version = None if version is None else version.value
-        self._state()
-        if len(self._totals) > 1:
-            totals = ", ".join(str(total) for total in sorted(self._totals)[:5])
-            reading.remark("note", f"iterations are counted towards different totals ({totals}): several runs")
-        return reading
-
-    def _state(self) -> None:
         low, high = self._chips
         if 0 < low <= high < 1e6 and "hardware.chips" not in self.reading.stated:
             first = ceil(low)
@@ -227,6 +221,10 @@ class Nanotron(RecordReader, table="nanotron"):
         if len(self._samples) == 1 and "batch.global_batch" not in self.reading.stated:
             batch = next(iter(self._samples))
             self.reading.state("batch.global_batch", batch, f"global_batch_size: {batch}")
+        if len(self._totals) > 1:
+            totals = ", ".join(str(total) for total in sorted(self._totals)[:5])
+            reading.remark("note", f"iterations are counted towards different totals ({totals}): several runs")
+        return reading
 
     def _batch(self, rate: float, seconds: float, batch: float) -> float:
         """The batch in samples; `ABSENT` where it counts the tokens of a step, or its time is not known."""
@@ -235,16 +233,6 @@ class Nanotron(RecordReader, table="nanotron"):
         if len(self._samples) < 3:
             self._samples.add(round(batch))
         return batch
-
-    def _ratios(self, rows: RecordRows) -> None:
-        """Narrow down the number of chips by the two rates of a record."""
-        room = max(0, _ENOUGH - self.taken)
-        rates = zip(rows.values("tokens_per_second")[:room], rows.values("tokens_per_second_per_chip"), strict=False)
-        for rate, per_chip in rates:
-            if 0 < per_chip < 1e30 and 0 < rate < 1e30:
-                low, high = self._chips
-                ratio = rate / per_chip
-                self._chips = (max(low, ratio / _ROUNDING**2), min(high, ratio * _ROUNDING**2))
 
     def _usage(self, text: str, line: int) -> None:
         match = _MEMORY.search(text)

@@ -45,20 +45,16 @@ def read_database(reading: Reading, source: Source) -> None:
         return
     try:
         with closing(sqlite3.connect(f"file:{quote(str(source.path))}?mode=ro&immutable=1", uri=True)) as database:
-            _guard(database)
+            # A file must not make this run for ever, nor run functions of its own.
+            database.execute("PRAGMA trusted_schema=OFF")
+            # SQLite holds a whole text in memory, and Python a second time.
+            database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
+            database.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            work = iter(range(_MAX_WORK))
+            database.set_progress_handler(lambda: next(work, None) is None, 1000)
             _Export(database, reading).read()
     except (sqlite3.Error, OverflowError) as error:
         reading.remark("broken", f"the export cannot be read to its end: {str(error)[:120]}")
-
-
-def _guard(database: sqlite3.Connection) -> None:
-    """A file must not make this run for ever, nor run functions of its own."""
-    database.execute("PRAGMA trusted_schema=OFF")
-    # SQLite holds a whole text in memory, and Python a second time.
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
-    database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    work = iter(range(_MAX_WORK))
-    database.set_progress_handler(lambda: next(work, None) is None, 1000)
 
 
 class _Export:
@@ -79,7 +75,19 @@ class _Export:
             self._kernels()
         else:
             reading.remark("missing", f"the export has no table {KERNELS}: no kernel was traced")
-        self._bind()
+        # Host, processes, and when the kernels ran.
+        start = "TARGET_INFO_SESSION_START_TIME"
+        if self._has("TARGET_INFO_SYSTEM_ENV"):
+            for (value,) in self._rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
+                reading.host = str(value or "")[:200]
+        if self._has(KERNELS, "globalPid"):
+            rows = self._rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
+            reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
+        if self._has(KERNELS, "start", "end") and self._has(start, "utcEpochNs"):
+            query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
+            for times in self._rows(query):
+                if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
+                    reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
         self._graphs()
         self._copies()
         steps = self._steps()
@@ -143,21 +151,6 @@ class _Export:
         for device, time in sorted(timeline.exposed().items())[:64]:
             what = f"device {device}: {time * _NANO:.6g} s in which only communication ran"
             self._reading.remark("note", what)
-
-    def _bind(self) -> None:
-        """Host, processes, and when the kernels ran."""
-        reading, start = self._reading, "TARGET_INFO_SESSION_START_TIME"
-        if self._has("TARGET_INFO_SYSTEM_ENV"):
-            for (value,) in self._rows("SELECT value FROM TARGET_INFO_SYSTEM_ENV WHERE name = 'Hostname' LIMIT 1"):
-                reading.host = str(value or "")[:200]
-        if self._has(KERNELS, "globalPid"):
-            rows = self._rows(f"SELECT DISTINCT globalPid FROM {KERNELS} LIMIT 4096")
-            reading.processes = {(item >> 24) & 0xFFFFFF for (item,) in rows if isinstance(item, int)} - {0}
-        if self._has(KERNELS, "start", "end") and self._has(start, "utcEpochNs"):
-            query = f"SELECT s.utcEpochNs, MIN(k.start), MAX(k.start) FROM {start} s, {KERNELS} k"
-            for times in self._rows(query):
-                if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
-                    reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
 
     def _gpus(self) -> int | None:
         table = "TARGET_INFO_GPU"

@@ -230,10 +230,35 @@ class NvidiaSmiReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         if "| NVIDIA-SMI " in text:
-            self._head(text, number)
+            self.reading.records += 1
+            self._first = self._first or number
+            self._left, self._gpu, self._quiet = _TABLE_LINES, None, 0
+            if match := _VERSION.search(text):
+                version = match["version"] or match["kernel"]
+                self.reading.state("platform.driver", version, version, number)
+                self.reading.version = self.reading.version or version
+            if match := _CUDA.search(text):
+                # The newest CUDA that the driver takes; the runtime that a program brought may be older.
+                self.reading.remark("note", f"the driver takes CUDA {match['version']}", number)
             return True
         if self._left:
-            return self._table(text, number)
+            self._left -= 1
+            stripped = text.strip()
+            if not stripped.startswith(("|", "+")):
+                # The table and that of its processes stand a blank line apart.
+                self._quiet += 1
+                self._left = 0 if self._quiet > 3 or stripped else self._left
+                return self._left > 0
+            self._quiet = 0
+            if match := _GPU.search(text):
+                self._gpu = int(match["index"])
+                self._name(self._gpu, match["name"], number)
+            elif (match := _USE.search(text)) and self._gpu is not None:
+                self._used(self._gpu, int(match["used"]) * MIB, int(match["total"]) * MIB)
+                self._gpu = None
+            elif (match := _PROCESS.match(stripped)) and "C" in match["type"] and len(self._busy) < MAX_GPUS:
+                self._busy.add(int(match["gpu"]))
+            return self._left > 0
         if match := _LISTED.search(text):
             self._name(int(match["index"]), match["name"], number)
             return False
@@ -247,10 +272,20 @@ class NvidiaSmiReader(LineReader):
         return self._monitor is not None and self._monitor.row(text, number)
 
     def finish(self) -> Reading | None:
-        reading = self.reading
-        if self._monitor is not None and self._monitor.rows:
-            reading.records += self._monitor.rows
-            self._measured(self._monitor)
+        reading, monitor = self.reading, self._monitor
+        if monitor is not None and monitor.rows:
+            reading.records += monitor.rows
+            for gpu, name in monitor.names.items():
+                self._name(gpu, name, self._first)
+            if monitor.driver:
+                reading.state("platform.driver", monitor.driver, monitor.driver, self._first)
+            for row in monitor.memory:
+                if monitor.repeated and row.bytes_used is not None:
+                    reading.memory.append(row)
+                elif row.bytes_limit is not None:
+                    self._used(row.chip or 0, row.bytes_used or 0, row.bytes_limit)
+            for leaf, value in monitor.health().items() if monitor.repeated else ():
+                reading.state(f"measurement.health.{leaf}", value, "", self._first)
         if not reading.records:
             return None
         names = sorted(set(self._names.values()))
@@ -268,37 +303,6 @@ class NvidiaSmiReader(LineReader):
             reading.counters[f"gpu.{gpu}.bytes_limit"] = total
         return reading
 
-    def _head(self, text: str, number: int) -> None:
-        self.reading.records += 1
-        self._first = self._first or number
-        self._left, self._gpu, self._quiet = _TABLE_LINES, None, 0
-        if match := _VERSION.search(text):
-            version = match["version"] or match["kernel"]
-            self.reading.state("platform.driver", version, version, number)
-            self.reading.version = self.reading.version or version
-        if match := _CUDA.search(text):
-            # The newest CUDA that the driver takes; the runtime that a program brought may be older.
-            self.reading.remark("note", f"the driver takes CUDA {match['version']}", number)
-
-    def _table(self, text: str, number: int) -> bool:
-        self._left -= 1
-        stripped = text.strip()
-        if not stripped.startswith(("|", "+")):
-            # The table and that of its processes stand a blank line apart.
-            self._quiet += 1
-            self._left = 0 if self._quiet > 3 or stripped else self._left
-            return self._left > 0
-        self._quiet = 0
-        if match := _GPU.search(text):
-            self._gpu = int(match["index"])
-            self._name(self._gpu, match["name"], number)
-        elif (match := _USE.search(text)) and self._gpu is not None:
-            self._used(self._gpu, int(match["used"]) * MIB, int(match["total"]) * MIB)
-            self._gpu = None
-        elif (match := _PROCESS.match(stripped)) and "C" in match["type"] and len(self._busy) < MAX_GPUS:
-            self._busy.add(int(match["gpu"]))
-        return self._left > 0
-
     def _name(self, gpu: int, name: str, number: int) -> None:
         self.reading.records += 1
         self._first = self._first or number
@@ -308,21 +312,6 @@ class NvidiaSmiReader(LineReader):
     def _used(self, gpu: int, used: int, total: int) -> None:
         if gpu in self._memory or len(self._memory) < MAX_GPUS:
             self._memory[gpu] = max(self._memory.get(gpu, (0, 0)), (used, total))
-
-    def _measured(self, monitor: Monitor) -> None:
-        reading = self.reading
-        for gpu, name in monitor.names.items():
-            self._name(gpu, name, self._first)
-        if monitor.driver:
-            reading.state("platform.driver", monitor.driver, monitor.driver, self._first)
-        for row in monitor.memory:
-            if monitor.repeated and row.bytes_used is not None:
-                reading.memory.append(row)
-            elif row.bytes_limit is not None:
-                self._used(row.chip or 0, row.bytes_used or 0, row.bytes_limit)
-        if monitor.repeated:
-            for leaf, value in monitor.health().items():
-                reading.state(f"measurement.health.{leaf}", value, "", self._first)
 
 
 READERS = (NvidiaSmiReader,)

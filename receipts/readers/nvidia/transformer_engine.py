@@ -93,6 +93,7 @@ _AVAILABLE = re.compile(r"Available backends = \{(?P<text>[^}]{1,400})\}")
 _REASON = re.compile(
     r"Disabling (?:(?:FlashAttention|FusedAttention|UnfusedDotProductAttention)\b|all backends)[^\"']*"
 )
+_RECORDS: Final = ("DotProductAttention]:", "DotProductAttention:", "Running with ", "Selected b")
 _NO_BACKEND: Final = "No dot product attention backend is available for the provided inputs"
 _CONFIG: Final = "Running with config={"
 _QUANTIZER = re.compile(
@@ -124,7 +125,9 @@ class TransformerEngineReader(LineReader):
 
     def line(self, text: str, number: int) -> bool:
         if self._config:
-            if not _begins_record(text):
+            # Another record may begin before a config that goes on could end.
+            head = text.partition("}")[0][:200]
+            if not any(mark in head for mark in _RECORDS):
                 return self._config.more(text, glued=True) or self._configured(text, number)
             self._configured("", number)
         if self._choices and (times := repeated_before(text)) is not None:
@@ -171,9 +174,27 @@ class TransformerEngineReader(LineReader):
                 self._select("running" if running else "selected", match["name"], text, match.start(), number)
                 self._detail(match["name"], match["what"], match["detail"], number)
         if "]: using " in text:
-            self._printed(text, number)
+            for match in _PRINTED.finditer(text):
+                if is_source(text, match.start()):
+                    continue
+                attention = "Attn" in match["where"] or "Attention" in match["where"]
+                if match["fp8"] or match["wide"]:
+                    self._precision(match["where"], attention, bool(match["fp8"]), number)
+                elif attention:
+                    name = FLASH if match["flash"] else FUSED if match["cudnn"] else UNFUSED
+                    self._select("printed", name, text, match.start(), number)
+                    self._detail(
+                        name, "sub-backend " if match["sub"] else "version ", match["sub"] or match["version"], number
+                    )
         if "attention backend" in text or "to the unfused attention" in text:
-            self._jax(text, number)
+            for match in _JAX.finditer(text):
+                if is_source(text, match.start()):
+                    continue
+                backend = match["backend"] or ""
+                name = UNFUSED if not backend or "no_backend" in backend.lower() else FUSED
+                self._select("warned" if match["warned"] else "selected", name, text, match.start(), number)
+                if backend:
+                    self._details.add(f"{name} backend {backend.rsplit('.', 1)[-1]}", number)
 
     def _select(self, kind: str, name: str, text: str, at: int, number: int) -> None:
         rank = rank_of(text, at)
@@ -195,20 +216,6 @@ class TransformerEngineReader(LineReader):
             wheel = "flash-attn" if detail.startswith("2") else f"flash-attn-{detail[0]}"
             self.reading.state(f"wheels.{wheel}", detail, detail, number)
 
-    def _printed(self, text: str, number: int) -> None:
-        for match in _PRINTED.finditer(text):
-            if is_source(text, match.start()):
-                continue
-            attention = "Attn" in match["where"] or "Attention" in match["where"]
-            if match["fp8"] or match["wide"]:
-                self._precision(match["where"], attention, bool(match["fp8"]), number)
-            elif attention:
-                name = FLASH if match["flash"] else FUSED if match["cudnn"] else UNFUSED
-                self._select("printed", name, text, match.start(), number)
-                self._detail(
-                    name, "sub-backend " if match["sub"] else "version ", match["sub"] or match["version"], number
-                )
-
     def _precision(self, where: str, attention: bool, narrow: bool, number: int) -> None:
         self.reading.records += 1
         if attention:
@@ -218,27 +225,25 @@ class TransformerEngineReader(LineReader):
         if narrow:
             self.reading.see("compute_dtype", "fp8", "backend", number)
 
-    def _jax(self, text: str, number: int) -> None:
-        for match in _JAX.finditer(text):
-            if is_source(text, match.start()):
-                continue
-            backend = match["backend"] or ""
-            name = UNFUSED if not backend or "no_backend" in backend.lower() else FUSED
-            self._select("warned" if match["warned"] else "selected", name, text, match.start(), number)
-            if backend:
-                self._details.add(f"{name} backend {backend.rsplit('.', 1)[-1]}", number)
-
     def _remarks(self, text: str, number: int) -> None:
         if "Disabling" in text:
             for match in _REASON.finditer(text):
                 if not is_source(text, match.start()):
                     self.reading.records += 1
-                    self._reasons.add(_reason(match[0]), number, repeated(text))
+                    # In one sentence: without the list of what would be supported.
+                    reason = match[0].partition(" Supported:")[0].partition("\\n")[0].strip().rstrip(".")[:300]
+                    self._reasons.add(reason, number, repeated(text))
         if (available := _AVAILABLE.search(text)) and "%s" not in available["text"]:
             self._note(f"available: {available['text']}", number)
         begin = text.find(_NO_BACKEND)
         if begin >= 0 and not is_source(text, begin):
-            self._no_backend(number, rank_of(text, begin))
+            self.reading.records += 1
+            if not any(failure.message == _NO_BACKEND for failure in self.reading.failures):
+                failure = AllocationFailure(
+                    Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank_of(text, begin)
+                )
+                self.reading.failures.append(failure)
+            self._note("no attention backend takes the inputs, and the run ended there", number)
         if quantizer := _QUANTIZER.search(text):
             what = f"{quantizer['where']} quantizes {quantizer['name']} ({quantizer['type']})"
             self._note(f"{what}; printing this reads the device", number)
@@ -253,13 +258,6 @@ class TransformerEngineReader(LineReader):
             self.reading.records += 1
             self.reading.see("overlap", "tp_comm", "backend", number)
 
-    def _no_backend(self, number: int, rank: int | None) -> None:
-        self.reading.records += 1
-        if not any(failure.message == _NO_BACKEND for failure in self.reading.failures):
-            failure = AllocationFailure(Place(number), is_oom=False, class_="not_oom", message=_NO_BACKEND, rank=rank)
-            self.reading.failures.append(failure)
-        self._note("no attention backend takes the inputs, and the run ended there", number)
-
     def _note(self, text: str, number: int) -> None:
         self.reading.records += 1
         self._notes.add(text, number)
@@ -272,19 +270,6 @@ class TransformerEngineReader(LineReader):
             self._selections(rest, number)
             self._remarks(rest, number)
         return bool(self._choices)
-
-
-def _begins_record(text: str) -> bool:
-    """Whether another record begins before a config that goes on could end."""
-    head = text.partition("}")[0][:200]
-    return any(
-        mark in head for mark in ("DotProductAttention]:", "DotProductAttention:", "Running with ", "Selected b")
-    )
-
-
-def _reason(text: str) -> str:
-    """The reason in one sentence: without the list of what would be supported."""
-    return text.partition(" Supported:")[0].partition("\\n")[0].strip().rstrip(".")[:300]
 
 
 READERS = (TransformerEngineReader,)

@@ -41,7 +41,10 @@ def rate(rows: Sequence[Row]) -> Rate | None:
     if len(rows) < MIN_ROWS:
         return None
     quarter = len(rows) // 4 + 1
-    begin, end = (_closest(part) for part in (rows[:quarter], rows[-quarter:]))
+    # The half of the edges between whose looks the least time lies: on a busy machine some looks come late.
+    begin, end = (
+        sorted(part, key=lambda row: row.half)[: len(part) // 2 + 1] for part in (rows[:quarter], rows[-quarter:])
+    )
     # The middle of several edges: the job may have been stopped between its clock and its journal.
     inner = median(row.inner for row in end) - median(row.inner for row in begin)
     steps = median(row.steps for row in end) - median(row.steps for row in begin)
@@ -51,11 +54,6 @@ def rate(rows: Sequence[Row]) -> Rate | None:
         return None
     bound = (median(row.half for row in begin) + median(row.half for row in end)) / outer
     return Rate(inner / outer, outer / steps / 1e9, bound) if bound <= BOUND else None
-
-
-def _closest(rows: Sequence[Row]) -> list[Row]:
-    """The half of the edges between whose looks the least time lies: on a busy machine some looks come late."""
-    return sorted(rows, key=lambda row: row.half)[: len(rows) // 2 + 1]
 
 
 class OuterClockReader(JsonReader):

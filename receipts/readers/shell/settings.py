@@ -176,7 +176,7 @@ class PipFreezeReader(FileReader):
         lines = [line for _, line in _listed(enumerate(text if len(head) < 60_000 else text[:-1]))]
         if lines and _COLUMNS.fullmatch(lines[0]):
             return len(lines) > 2 and set(lines[1]) <= {"-", " "} and _LISTED.fullmatch(lines[2]) is not None
-        known = sum(1 for line in lines if _known(line))
+        known = sum(any(form.fullmatch(line) for form in (_FROZEN, _FROM, _EDITABLE)) for line in lines)
         return known >= _MIN_PACKAGES and known >= _MOST * len(lines) and any("==" in line for line in lines)
 
     def read(self, source: Source) -> list[Reading]:
@@ -201,10 +201,6 @@ class PipFreezeReader(FileReader):
         if strange:
             reading.remark("note", f"{strange} lines name no version (built from a checkout, or no distribution)")
         return [reading] if reading.records else []
-
-
-def _known(line: str) -> bool:
-    return any(pattern.fullmatch(line) is not None for pattern in (_FROZEN, _FROM, _EDITABLE))
 
 
 def _listed(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:

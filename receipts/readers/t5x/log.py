@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from receipts.ingest.literals import FIGURE
@@ -74,7 +74,13 @@ class T5X(RecordReader, table="t5x"):
             rows.keep([seconds != ABSENT for seconds in rows.values("step_seconds")])
         reading.steps.interval = next((steps for steps in reversed(intervals) if steps > 1), reading.steps.interval)
         if self._cores is None and cores is not None:
-            self._cores = _ratio(figures.get("tokens_per_second", ()), cores)
+            # Devices, by the first record that prints both rates of tokens.
+            ratios = (
+                tokens / one
+                for tokens, one in zip(figures.get("tokens_per_second", ()), cores, strict=False)
+                if tokens and one
+            )
+            self._cores = next((round(ratio) for ratio in ratios if math.isfinite(ratio)), None)
         self.put(rows)
 
     def finish(self) -> Reading | None:
@@ -99,12 +105,6 @@ def _interval(rate: float, seconds: float) -> int:
 def _step_seconds(steps: int, seconds: float, rate: float) -> float:
     """Mean seconds of a step: the interval's time over its steps where both are there, else one over the rate."""
     return seconds / steps if steps else 1 / rate if 0 < rate < math.inf else ABSENT
-
-
-def _ratio(rates: Sequence[float], each: Sequence[float]) -> float | None:
-    """Devices, by the first record that prints both rates of tokens."""
-    ratios = (tokens / one for tokens, one in zip(rates, each, strict=False) if tokens and one)
-    return next((round(ratio) for ratio in ratios if math.isfinite(ratio)), None)
 
 
 READERS = (T5X,)

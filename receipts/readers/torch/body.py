@@ -44,7 +44,20 @@ class TraceBody:
         self.closed = False
         self.marks = 0
         self._tail = b""
-        self._pending = self._begin()
+        gathered = b""
+        while len(gathered) < MAX_HEAD:
+            block = self._stream.read(BLOCK)
+            gathered += block
+            at = gathered.find(_EVENTS)
+            if at >= 0:
+                self.head = gathered[:at]
+                gathered = b"{" + gathered[at:]
+                break
+            if not block or gathered.lstrip()[:1] == b"[":
+                self.path = "item"
+                break
+        self._watch(gathered)
+        self._pending = gathered
 
     def events(self) -> Iterator[Any]:
         """The events: as long as they begin as kineto writes them, a block at once; the last and others one by one."""
@@ -71,22 +84,6 @@ class TraceBody:
             self._watch(self._pending)
         piece, self._pending = self._pending[:size], self._pending[size:]
         return piece
-
-    def _begin(self) -> bytes:
-        gathered = b""
-        while len(gathered) < MAX_HEAD:
-            block = self._stream.read(BLOCK)
-            gathered += block
-            at = gathered.find(_EVENTS)
-            if at >= 0:
-                self.head = gathered[:at]
-                gathered = b"{" + gathered[at:]
-                break
-            if not block or gathered.lstrip()[:1] == b"[":
-                self.path = "item"
-                break
-        self._watch(gathered)
-        return gathered
 
     def _watch(self, block: bytes) -> None:
         self._tail = (self._tail + block)[-4096:]

@@ -72,14 +72,40 @@ class TorchMemoryReader(LineReader):
             self._end_table()
             self._table, self._left = MemoryRow(Place(number), int(title["device"])), TABLE_LINES
             return True
-        if self._table is not None:
-            return self._in_table(text)
+        if (row := self._table) is not None:
+            body = spoken(text).body
+            events = _OOMS.search(body)
+            if events is not None:
+                self._count("num_ooms", int(events[1]))
+                self._count("num_alloc_retries", int(events[2]))
+            match = _METRIC.search(body)
+            if match is not None:
+                current, peak = _bytes(match[2], match[3]), _bytes(match[4], match[5])
+                if match["name"] == "Allocated memory":
+                    row = self._table = replace(row, bytes_used=current, peak_bytes=peak)
+                else:
+                    row = self._table = replace(row, peak_reserved_bytes=peak)
+            self._left -= 1
+            if self._left <= 0 or (row.peak_reserved_bytes is not None and _RULE.match(body)):
+                self._end_table()
+            return self._table is not None
         taken = False
         for match in _STATS.finditer(text):
             self._stat(match["name"], int(match["value"]), text[: match.start()], number)
             taken = True
         if not taken:
-            self._printed(text, number)
+            sizes: dict[str, Any] = {}
+            for match in (*_PRINTED.finditer(text), *_NAMED.finditer(text)):
+                unit, letter = match["unit"], match["unit"][0].upper().removeprefix("B")
+                if letter and "i" not in unit:
+                    self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
+                factor = (BINARY if "i" in unit else LETTERS)[letter]
+                field = "peak_bytes" if match["what"].startswith("alloc") else "peak_reserved_bytes"
+                sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factor))
+            if sizes:
+                chip, step = _RANK.search(text) or _CHIP.search(text), _STEP.search(text)
+                rank = int(chip[1]) if chip else spoken(text).rank
+                self._keep(MemoryRow(Place(number), rank, step=int(step[1]) if step else None, **sizes))
         return False
 
     def finish(self) -> Reading | None:
@@ -91,26 +117,6 @@ class TorchMemoryReader(LineReader):
             what = f"{failed} allocation{'s' * (failed > 1)} failed for want of memory, and {tried} were tried again"
             self.reading.remark("note", f"the allocator counts it: {what}")
         return super().finish()
-
-    def _in_table(self, text: str) -> bool:
-        row = self._table
-        assert row is not None
-        body = spoken(text).body
-        events = _OOMS.search(body)
-        if events is not None:
-            self._count("num_ooms", int(events[1]))
-            self._count("num_alloc_retries", int(events[2]))
-        match = _METRIC.search(body)
-        if match is not None:
-            current, peak = _bytes(match[2], match[3]), _bytes(match[4], match[5])
-            if match["name"] == "Allocated memory":
-                row = self._table = replace(row, bytes_used=current, peak_bytes=peak)
-            else:
-                row = self._table = replace(row, peak_reserved_bytes=peak)
-        self._left -= 1
-        if self._left <= 0 or (row.peak_reserved_bytes is not None and _RULE.match(body)):
-            self._end_table()
-        return self._table is not None
 
     def _end_table(self) -> None:
         row, self._table = self._table, None
@@ -135,21 +141,6 @@ class TorchMemoryReader(LineReader):
         row, self._stats = self._stats, None
         self._seen.clear()
         self._keep(row)
-
-    def _printed(self, text: str, number: int) -> None:
-        """Peaks that a script prints. A rank on the line goes before its device, which every host counts from 0."""
-        sizes: dict[str, Any] = {}
-        for match in (*_PRINTED.finditer(text), *_NAMED.finditer(text)):
-            unit, letter = match["unit"], match["unit"][0].upper().removeprefix("B")
-            if letter and "i" not in unit:
-                self.reading.remark("note", f"{unit} is read as a power of 1000; the script may mean 1024", number)
-            factor = (BINARY if "i" in unit else LETTERS)[letter]
-            field = "peak_bytes" if match["what"].startswith("alloc") else "peak_reserved_bytes"
-            sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factor))
-        if sizes:
-            chip, step = _RANK.search(text) or _CHIP.search(text), _STEP.search(text)
-            rank = int(chip[1]) if chip else spoken(text).rank
-            self._keep(MemoryRow(Place(number), rank, step=int(step[1]) if step else None, **sizes))
 
     def _keep(self, row: MemoryRow | None) -> None:
         if row is not None and (row.bytes_used, row.peak_bytes, row.peak_reserved_bytes) != (None, None, None):

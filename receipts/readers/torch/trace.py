@@ -182,13 +182,14 @@ class _Trace:
             reading.remark("broken", "a trace of the recorder without the shapes of its operators: it was changed")
         if reading.records and not covered:
             reading.remark("missing", "no ProfilerStep mark and no optimizer step: how many steps it covers is unknown")
-        self._transfers()
+        # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what
+        # was copied. Without a device in the trace nothing is known to have crossed.
+        if reads := self.histogram.host_reads:
+            self.reading.counters["aten::_local_scalar_dense"] = reads
+        if self.histogram.kernels:
+            self.reading.host_transfers = self.histogram.copies_to_host
         self._exposed(covered)
         self._path(covered)
-        self._extract(body)
-
-    def _extract(self, body: TraceBody) -> None:
-        """What a plugin makes of the spans, with what it needs to know of where they are from."""
         reading, head = self.reading, self.head
         if self.spans is None or not reading.records:
             return
@@ -283,7 +284,17 @@ class _Trace:
             if begin > self.last:
                 self.last = begin
         if category == "kernel":
-            self._kernel(name, event, started, lasted)
+            self.reading.records += 1
+            kernel = self.histogram.kernel(name, 1, (lasted or 0) * _NANO)
+            communicates = kernel.work == "communication"
+            if communicates and "all_to_all" in str(event_arguments(event).get("Collective name", ""))[:80]:
+                self.histogram.alltoall += 1
+            if started is not None and lasted is not None:
+                device = event_arguments(event).get("device")
+                where = device if isinstance(device, int) and 0 <= device < 4096 else 0
+                # From the first kernel on, a double holds every nanosecond.
+                self.origin = started if self.origin is None else self.origin
+                self.timeline.add(where, float(started - self.origin), float(lasted), communicates=communicates)
         elif category in _OPERATORS:
             self._operator(name, category, event, begin, duration)
         elif category in _RUNTIME:
@@ -292,19 +303,6 @@ class _Trace:
         elif category == "gpu_memcpy" and "DtoH" in name:
             self.histogram.copies_to_host += 1
             self.reading.records += 1
-
-    def _kernel(self, name: str, event: dict[str, Any], started: int | None, lasted: int | None) -> None:
-        self.reading.records += 1
-        kernel = self.histogram.kernel(name, 1, (lasted or 0) * _NANO)
-        communicates = kernel.work == "communication"
-        if communicates and "all_to_all" in str(event_arguments(event).get("Collective name", ""))[:80]:
-            self.histogram.alltoall += 1
-        if started is not None and lasted is not None:
-            device = event_arguments(event).get("device")
-            where = device if isinstance(device, int) and 0 <= device < 4096 else 0
-            # From the first kernel on, a double holds every nanosecond.
-            self.origin = started if self.origin is None else self.origin
-            self.timeline.add(where, float(started - self.origin), float(lasted), communicates=communicates)
 
     def _operator(
         self, name: str, category: str, event: dict[str, Any], begin: float | None, duration: float | None
@@ -315,7 +313,12 @@ class _Trace:
         if category == "cpu_op" and type(process) is int and len(reading.processes) < _MAX_PROCESSES:
             reading.processes.add(process)
         if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
-            self._attention(event)
+            shape = _first(event, "Input Dims")
+            whole = isinstance(shape, list) and len(shape) == 4 and all(type(item) is int for item in shape)
+            if whole and len(reading.queries) < _MAX_SHAPES:
+                reading.queries.add((shape[2], shape[3]))
+            if (kind := _TYPES.get(str(_first(event, "Input type")))) is not None:
+                reading.query_types.add(kind)
         if name.startswith("Prof") and (match := _STEP.fullmatch(name)):
             self.steps.add(match[1].lstrip("0"))
         elif name.startswith("Optimizer.step#"):
@@ -328,23 +331,6 @@ class _Trace:
             elif category != "user_annotation":
                 self.work.function(name)
                 self.histogram.operator(name, 1, _input_type(event), (duration or 0.0) * _MICRO)
-
-    def _attention(self, event: dict[str, Any]) -> None:
-        """Keep on which shapes and types attention ran: those of its first argument, the query."""
-        reading, shape = self.reading, _first(event, "Input Dims")
-        whole = isinstance(shape, list) and len(shape) == 4 and all(type(item) is int for item in shape)
-        if whole and len(reading.queries) < _MAX_SHAPES:
-            reading.queries.add((shape[2], shape[3]))
-        if (kind := _TYPES.get(str(_first(event, "Input type")))) is not None:
-            reading.query_types.add(kind)
-
-    def _transfers(self) -> None:
-        # A host read may be of a tensor that lives on the host (an optimizer's step count): what crossed over is what
-        # was copied. Without a device in the trace nothing is known to have crossed.
-        if reads := self.histogram.host_reads:
-            self.reading.counters["aten::_local_scalar_dense"] = reads
-        if self.histogram.kernels:
-            self.reading.host_transfers = self.histogram.copies_to_host
 
     def _exposed(self, covered: int) -> None:
         if not self.timeline.communicates:

@@ -86,11 +86,37 @@ class Work:
             self._foreign = self._foreign or ("::" in name and not name.startswith((*_OWN, "mkldnn::", "profiler::")))
         elif name.startswith("aten::_scaled_dot_product"):
             if "backward" not in name:
-                self._attention(name, event, begin)
+                self._calls += 1
+                self._math += "attention_math" in name
+                shapes = _shapes(event)
+                if begin is None or self._calls > MAX_CALLS:
+                    self._lost = True
+                    return
+                thread = str(event.get("pid")), str(event.get("tid"))
+                self._begins[thread].append(begin)
+                query = shapes[0] if shapes else None
+                self._queries[thread].append(query if query is not None and len(query) == 4 else None)
         elif name in _FACTORS:
-            self._multiply(name, event, begin)
+            shapes, at = _shapes(event), _FACTORS[name]
+            left, right = shapes[at : at + 2] if len(shapes) >= at + 2 else (None, None)
+            if name in _BATCHED:
+                _keep(self._batched, [left, right])
+            full = begin is None or len(self._products[0]) >= MAX_CALLS
+            if begin is None or full or left is None or right is None or len(left) < 2 or len(right) < 2:
+                self._unsummed = True
+                self._shapeless += 1
+                return
+            self._products[0].append(begin)
+            self._products[1].append(2.0 * math.prod(left) * right[-1])
+            if name in ("aten::mm", "aten::addmm"):
+                self._projected.append((begin, left[0], right))
         elif name == "aten::embedding":
-            self._look_up(event, begin)
+            shapes = _shapes(event)
+            table, ids = shapes[:2] if len(shapes) > 1 else (None, None)
+            if begin is None or table is None or ids is None or len(table) != 2 or len(self._lookups) >= MAX_CALLS:
+                self._lost = True
+                return
+            self._lookups.append((begin, table, ids))
         elif name in ("aten::nll_loss_forward", "aten::nll_loss2d_forward"):
             shapes = _shapes(event)
             if shapes and (size := shapes[0]) and begin is not None and len(self._losses) < MAX_CALLS:
@@ -103,41 +129,6 @@ class Work:
             self._pixels = True
         elif _UNSUMMED.fullmatch(name):
             self._unsummed = True
-
-    def _attention(self, name: str, event: dict[str, Any], begin: float | None) -> None:
-        self._calls += 1
-        self._math += "attention_math" in name
-        shapes = _shapes(event)
-        if begin is None or self._calls > MAX_CALLS:
-            self._lost = True
-            return
-        thread = str(event.get("pid")), str(event.get("tid"))
-        self._begins[thread].append(begin)
-        query = shapes[0] if shapes else None
-        self._queries[thread].append(query if query is not None and len(query) == 4 else None)
-
-    def _multiply(self, name: str, event: dict[str, Any], begin: float | None) -> None:
-        shapes, at = _shapes(event), _FACTORS[name]
-        left, right = shapes[at : at + 2] if len(shapes) >= at + 2 else (None, None)
-        if name in _BATCHED:
-            _keep(self._batched, [left, right])
-        full = begin is None or len(self._products[0]) >= MAX_CALLS
-        if begin is None or full or left is None or right is None or len(left) < 2 or len(right) < 2:
-            self._unsummed = True
-            self._shapeless += 1
-            return
-        self._products[0].append(begin)
-        self._products[1].append(2.0 * math.prod(left) * right[-1])
-        if name in ("aten::mm", "aten::addmm"):
-            self._projected.append((begin, left[0], right))
-
-    def _look_up(self, event: dict[str, Any], begin: float | None) -> None:
-        shapes = _shapes(event)
-        table, ids = shapes[:2] if len(shapes) > 1 else (None, None)
-        if begin is None or table is None or ids is None or len(table) != 2 or len(self._lookups) >= MAX_CALLS:
-            self._lost = True
-            return
-        self._lookups.append((begin, table, ids))
 
     def attention(self, posture: str | None, *, device: bool) -> str | None:
         """What attends where no operator of attention ran: by hand, none at all, or None where that does not show.
@@ -256,8 +247,9 @@ def _shapes(event: dict[str, Any]) -> list[Shape | None]:
     dims = event_arguments(event).get("Input Dims")
     if not isinstance(dims, list):
         return []
-    return [tuple(item) if isinstance(item, list) and item and _whole(item) else None for item in dims]
-
-
-def _whole(item: list[Any]) -> bool:
-    return all(type(size) is int and 0 <= size < 1 << 48 for size in item)
+    return [
+        tuple(item)
+        if isinstance(item, list) and item and all(type(size) is int and 0 <= size < 1 << 48 for size in item)
+        else None
+        for item in dims
+    ]

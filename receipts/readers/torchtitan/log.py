@@ -101,9 +101,15 @@ class TorchtitanConfig:
                 handler(text, number)
                 took = True
         if not took and "--" in text:
-            self._options(text, number)
+            for section, leaf, word in _OPTION.findall(text):
+                value = literal(word) if word and not word.startswith("-") else True
+                self._setting(section, leaf, value, f"--{section}.{leaf}", number, self._state_weakly)
         elif not took:
-            self._assignment(text, number)
+            if match := _SECTION.match(text):
+                self._section = match[1]
+            elif self._section in _TOML and (match := _ASSIGNMENT.match(text)):
+                word = match[2].strip().rstrip(",")
+                self._setting(self._section, match[1], literal(word), match[1], number, self._state_weakly)
         return took
 
     def document(self, text: str, line: int) -> bool:
@@ -216,18 +222,6 @@ class TorchtitanConfig:
             text = f"training.mixed_precision_param = {param}"
             self.reading.state("numerics.compute_dtype", dtype(param) or param, text, line)
 
-    def _options(self, text: str, line: int) -> None:
-        for section, leaf, word in _OPTION.findall(text):
-            value = literal(word) if word and not word.startswith("-") else True
-            self._setting(section, leaf, value, f"--{section}.{leaf}", line, self._state_weakly)
-
-    def _assignment(self, text: str, line: int) -> None:
-        if match := _SECTION.match(text):
-            self._section = match[1]
-        elif self._section in _TOML and (match := _ASSIGNMENT.match(text)):
-            word = match[2].strip().rstrip(",")
-            self._setting(self._section, match[1], literal(word), match[1], line, self._state_weakly)
-
     def _whole(self, path: str, value: Any, text: str, line: int, say: Callable[..., None]) -> None:
         number = integer(value)
         if number is not None and number >= (0 if path.endswith("seed") else 1):
@@ -315,7 +309,10 @@ class Torchtitan(RecordReader, table="torchtitan"):
         ranks: list[int | None] = [*rows.counts.get(RANKS, [])] or [None] * len(rows.steps)
         if "peak_reserved_bytes" in figures:
             self.reading.memory_unavailable = "it is printed as 0.00GiB: the allocator was not the accelerator's"
-        if _RATE in figures and (tokens := self._tokens()):
+        if _RATE in figures and self._asked:  # only after a line that may have stated something
+            self._asked = False
+            self._step_tokens = self._config.step_tokens_per_chip()
+        if _RATE in figures and (tokens := self._step_tokens):
             figures["step_seconds"] = [tokens / rate if rate > 0 else ABSENT for rate in figures[_RATE]]
         if self._disturbed:
             for step, rank in zip(rows.steps, ranks, strict=True):
@@ -361,13 +358,6 @@ class Torchtitan(RecordReader, table="torchtitan"):
             reading.steps.interval = gaps.pop() if len(gaps) == 1 else None
         return reading
 
-    def _tokens(self) -> float | None:
-        """Tokens of a step a chip; asked anew only after a line that may have stated something."""
-        if self._asked:
-            self._asked = False
-            self._step_tokens = self._config.step_tokens_per_chip()
-        return self._step_tokens
-
     def other(self, text: str, line: int) -> None:
         """Take a line of the configuration, or one that says what happened between the steps."""
         self._asked = True
@@ -381,7 +371,27 @@ class Torchtitan(RecordReader, table="torchtitan"):
             self._wrapped_trainer = False
             STATEMENTS.take(self.reading, text, line)
         elif not self._printed(text, line):
-            self._event(text, line)
+            if _START.search(text):
+                self.fresh = True
+            if match := _COUNTS.search(text):
+                name = "cuda_alloc_retries" if "retries" in match[2] else "cuda_ooms"
+                if name not in self._counts:
+                    full = name == "cuda_alloc_retries"
+                    what = "the allocator ran full and freed its cache" if full else "allocations failed"
+                    self.reading.remark("note", f"{match[0]}: {what}", line)
+                self._counts[name] = max(self._counts.get(name, 0), int(match[1]))
+            elif match := _DUMP.search(text):
+                step = int(match[1])
+                ranks = RANK.findall(text)
+                self._disturbed[int(ranks[-1]) if ranks else None] = "profile"
+                if step in self.reading.steps:
+                    self.reading.not_steady[step] = "profile"
+            elif "Saving the checkpoint" in text or "Saving a full checkpoint" in text:
+                ranks = RANK.findall(text)
+                self._disturbed[int(ranks[-1]) if ranks else None] = "checkpoint"
+            elif self._config.line(text, line):
+                self._stated += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
+                self._wrapped_trainer = "Trainer is initialized" in text and text.rstrip().endswith(",")
 
     def _printed(self, text: str, line: int) -> bool:
         """Whether a line prints a configuration, or begins one."""
@@ -393,32 +403,6 @@ class Torchtitan(RecordReader, table="torchtitan"):
         if running:
             self._stated += self._config.document(text, line)
         return running
-
-    def _event(self, text: str, line: int) -> None:
-        if _START.search(text):
-            self.fresh = True
-        if match := _COUNTS.search(text):
-            self._count(match, line)
-        elif match := _DUMP.search(text):
-            self._profiled(int(match[1]), RANK.findall(text))
-        elif "Saving the checkpoint" in text or "Saving a full checkpoint" in text:
-            ranks = RANK.findall(text)
-            self._disturbed[int(ranks[-1]) if ranks else None] = "checkpoint"
-        elif self._config.line(text, line):
-            self._stated += "torchtitan" in text or "Trainer is initialized" in text or "device mesh with" in text
-            self._wrapped_trainer = "Trainer is initialized" in text and text.rstrip().endswith(",")
-
-    def _profiled(self, step: int, ranks: list[str]) -> None:
-        self._disturbed[int(ranks[-1]) if ranks else None] = "profile"
-        if step in self.reading.steps:
-            self.reading.not_steady[step] = "profile"
-
-    def _count(self, match: re.Match[str], line: int) -> None:
-        name = "cuda_alloc_retries" if "retries" in match[2] else "cuda_ooms"
-        if name not in self._counts:
-            what = "the allocator ran full and freed its cache" if "retries" in match[2] else "allocations failed"
-            self.reading.remark("note", f"{match[0]}: {what}", line)
-        self._counts[name] = max(self._counts.get(name, 0), int(match[1]))
 
     def _document(self) -> None:
         self._asked = True

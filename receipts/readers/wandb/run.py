@@ -158,7 +158,12 @@ class RunFile(FileReader):
                 step = history.only(2)
                 put_row(metrics, dict(_items(history, 1)), None if step is None else step.whole(1) or 0)
             elif (run := record.only(17)) is not None:
-                _run(reading, run)
+                for path, field in (("run.label", 8), ("run.host", 13)):
+                    if text := run.text(field):
+                        reading.state(path, text)
+                started = run.only(17)
+                if started is not None and 0 < (seconds := started.whole(1) or 0) < 2**33:
+                    reading.state("run.started", datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
                 config.update(item for update in run.inner(4) for item in _items(update, 1))
             elif (update := record.only(5)) is not None:
                 config.update(_items(update, 1))
@@ -249,15 +254,6 @@ def _items(update: Message, number: int) -> list[tuple[str, Any]]:
         elif words := item.pieces(16):
             pairs.append((name, parsed(words[-1])))
     return pairs
-
-
-def _run(reading: Reading, run: Message) -> None:
-    for path, field in (("run.label", 8), ("run.host", 13)):
-        if text := run.text(field):
-            reading.state(path, text)
-    started = run.only(17)
-    if started is not None and 0 < (seconds := started.whole(1) or 0) < 2**33:
-        reading.state("run.started", datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def _machine(reading: Reading, python: Any, chip: Any, cuda: Any) -> None:

@@ -176,15 +176,20 @@ class PtXlaDebug(LineReader):
             reading.see("framework", "torch-xla", "kernels", 0)
         if (posture := self._posture()) is not None:
             reading.see("posture", posture, "kernels", self._first, count=self._ends[posture] or 1)
-        self._transfers()
-        self._place()
-        return reading
-
-    def _place(self) -> None:
-        """Put each compile among the steps: what is asked for once the last step has ended is none of theirs.
-
-        Without executions no step's end is reported: that a place compiled before shows that it was met before.
-        """
+        reading, unexpected = self.reading, self._blocks["Unexpected Execution"]
+        late = {where for where in self._at_reads if self._after_all(self._at_reads, where)}
+        if self._blocks["Execution"] or unexpected:
+            reads = self._reads - sum(self._at_reads[where] for where in late) + unexpected
+            if reads or self._built:
+                reading.host_transfers = max(reads, reading.host_transfers or 0)
+            # Where no step's end is shown, a place that keeps reading was met in as many steps as it read, and one that
+            # full_graph forbids ended the step that it was met in.
+            again = max(self._at_reads.values(), default=0)
+            reading.steps_covered = self._steps or (again if again > 1 else unexpected) or None
+        for where, count in self._at_reads.most_common(MAX_TOLD):
+            reading.remark("note", f"a tensor's value is read at {where}: {count} times")
+            if where not in late:
+                reading.blame(TRANSFERS, f"a tensor's value is read in {short(where)}", count)
         compile_, most = self.reading.compile, max(self._compiled.values(), default=0)
         if self._steps and self._built:
             compile_.steps = self._steps
@@ -194,6 +199,7 @@ class PtXlaDebug(LineReader):
             compile_.spans = [CompileSpan(1, span.after, why=span.why) for span, _ in self._built]
         if self._too_many:
             compile_.after_warmup = 1
+        return reading
 
     def _after_all(self, places: Tally[str], where: str) -> bool:
         """Whether a place was met only after the last step, as a report of the final loss is."""
@@ -212,22 +218,6 @@ class PtXlaDebug(LineReader):
         if graph >= max(step, lazy):
             return "whole_graph"
         return "xla_step" if 2 * lazy < step else "xla_lazy"
-
-    def _transfers(self) -> None:
-        reading, unexpected = self.reading, self._blocks["Unexpected Execution"]
-        late = {where for where in self._at_reads if self._after_all(self._at_reads, where)}
-        if self._blocks["Execution"] or unexpected:
-            reads = self._reads - sum(self._at_reads[where] for where in late) + unexpected
-            if reads or self._built:
-                reading.host_transfers = max(reads, reading.host_transfers or 0)
-            # Where no step's end is shown, a place that keeps reading was met in as many steps as it read, and one that
-            # full_graph forbids ended the step that it was met in.
-            again = max(self._at_reads.values(), default=0)
-            reading.steps_covered = self._steps or (again if again > 1 else unexpected) or None
-        for where, count in self._at_reads.most_common(MAX_TOLD):
-            reading.remark("note", f"a tensor's value is read at {where}: {count} times")
-            if where not in late:
-                reading.blame(TRANSFERS, f"a tensor's value is read in {short(where)}", count)
 
     def _in_block(self, kind: str, rest: str, number: int) -> None:
         block = self._block
@@ -274,7 +264,15 @@ class PtXlaDebug(LineReader):
         if block.kind != "Unexpected Execution" and block.hash and len(self._hashes) < MAX_HASHES:
             self._hashes.add(block.hash)
         if block.kind == "Compilation":
-            self._compile(block)
+            if (outputs := self.reading.counters.get("graph_outputs", 0)) >= self._outputs:
+                self._outputs, self._largest_asked = outputs, ended_by(block.cause)
+                self._first = block.line
+            before = max(self._executed[block.where], self._compiled.add(block.where, self._steps) - 1, 0)
+            if len(self._built) < MAX_HASHES:
+                # Of the places in a step, one that comes later is met in a step whose end others have told already.
+                after = max(before, self._steps - 1)
+                why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
+                self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
             return
         if block.kind == "Execution":
             self._reads += block.reads
@@ -287,22 +285,6 @@ class PtXlaDebug(LineReader):
                 self._steps = max(self._steps, count)
         if block.reads:
             self._at_reads.add(block.own[0] if block.frames else "a frame that is not shown", self._steps)
-
-    def _compile(self, block: DebugBlock) -> None:
-        """Take a compile.
-
-        This program's own execution is reported after it, so what was executed is what came before. At level 1 no
-        execution is reported; that a place compiled before it shows that it was met before.
-        """
-        if (outputs := self.reading.counters.get("graph_outputs", 0)) >= self._outputs:
-            self._outputs, self._largest_asked = outputs, ended_by(block.cause)
-            self._first = block.line
-        before = max(self._executed[block.where], self._compiled.add(block.where, self._steps) - 1, 0)
-        if len(self._built) < MAX_HASHES:
-            # Of the places in a step, one that comes later is met in a step whose end others have told already.
-            after = max(before, self._steps - 1)
-            why = f"another program for {block.cause} in {short(block.own[0])}" if block.own else ""
-            self._built.append((CompileSpan(1, after, after + 1 + (before < self._steps - 1), why), block.where))
 
     def _analyser(self, text: str, number: int) -> None:
         rest = text.split("pt-xla-profiler:", 1)[1].strip()
@@ -332,28 +314,24 @@ class PtXlaDebug(LineReader):
                 reading.remark("note", f"the longest {slow[1]} took {seconds:,.3f} s", number)
         elif "too frequent" in rest:
             reading.records += 1
-            self._frequent(rest)
+            steps = _DURING.search(rest)
+            for match in _FREQUENT.finditer(rest):
+                name, count = match[1], int(match[2])
+                self.reading.counters[name] = count
+                if steps is None:
+                    continue
+                covered = int(steps[1])
+                if name == "CompileTime":
+                    # The last one counts all. None of them is at a step that anyone chose as the end of a warm-up.
+                    self.reading.reports = [Report(covered, count, programs=PROGRAMS)]
+                elif name.startswith("TransferFrom"):
+                    self.reading.host_transfers = count
+                    self.reading.steps_covered = covered
             reading.remark("note", rest[:200], number)
 
     def _fallback(self, name: str, count: int) -> None:
         fallbacks = self.reading.fallbacks = self.reading.fallbacks or {}
         fallbacks[name] = max(fallbacks.get(name, 0), count)
-
-    def _frequent(self, text: str) -> None:
-        """``CompileTime too frequent: 21 counts during 11 steps``, or several metrics in one line."""
-        steps = _DURING.search(text)
-        for match in _FREQUENT.finditer(text):
-            name, count = match[1], int(match[2])
-            self.reading.counters[name] = count
-            if steps is None:
-                continue
-            covered = int(steps[1])
-            if name == "CompileTime":
-                # The last one counts all. None of them is at a step that anyone chose as the end of a warm-up.
-                self.reading.reports = [Report(covered, count, programs=PROGRAMS)]
-            elif name.startswith("TransferFrom"):
-                self.reading.host_transfers = count
-                self.reading.steps_covered = covered
 
 
 READERS = (PtXlaDebug,)

@@ -119,7 +119,13 @@ class Hlo(LineReader):
             return True
         # A logger may put its own words before every line.
         if self._inside and (bare == "}" or bare.endswith(" }")):
-            return self._end_computation()
+            self._foreign = 0
+            if self._module is not None and self._module.in_entry:
+                # The entry is the last computation of a module.
+                self._module.complete = bool(self._module.name)
+                self._inside = False
+                self._close_module()
+            return self._inside
         if not self._inside:
             if bare.startswith(("custom-call(", 'custom_call_target="')):
                 # An excerpt that was wrapped before it; the name and the type are on lines that were not seen.
@@ -132,16 +138,6 @@ class Hlo(LineReader):
         self._foreign += 1
         if self._foreign > MAX_FOREIGN:
             self._inside = False
-        return self._inside
-
-    def _end_computation(self) -> bool:
-        module = self._module
-        self._foreign = 0
-        if module is not None and module.in_entry:
-            # The entry is the last computation of a module.
-            module.complete = bool(module.name)
-            self._inside = False
-            self._close_module()
         return self._inside
 
     def _current(self, number: int) -> Module:
@@ -301,7 +297,15 @@ class Stablehlo(LineReader):
         if "custom_call" in text:
             self._call(text, number)
         elif "func.func public @main" in text:
-            self._arguments(text)
+            split = whole = 0
+            for shardy, older in _SHARDED.findall(text):
+                if '"' in shardy or "devices=" in older:
+                    split += 1
+                else:
+                    whole += 1
+            if split or whole:
+                self.reading.records += 1
+                self.reading.counters |= {"arguments_split": split, "arguments_replicated": whole}
         elif "stablehlo.dot_general" in text:
             reading.records += 1
             reading.count("dot_general")
@@ -337,18 +341,6 @@ class Stablehlo(LineReader):
         meant = operations.attention(target, kernel[1] if kernel else "")
         if meant is not None:
             reading.see("attention", meant, "intent", number)
-
-    def _arguments(self, text: str) -> None:
-        """How many arrays were asked to be split, and how many to be whole on every chip."""
-        split = whole = 0
-        for shardy, older in _SHARDED.findall(text):
-            if '"' in shardy or "devices=" in older:
-                split += 1
-            else:
-                whole += 1
-        if split or whole:
-            self.reading.records += 1
-            self.reading.counters |= {"arguments_split": split, "arguments_replicated": whole}
 
 
 READERS = (Hlo, Stablehlo)

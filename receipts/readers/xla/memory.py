@@ -152,19 +152,17 @@ class MemoryInfoReader(LineReader):
         elif match["text"] is not None:
             self._stack[-1].texts[match["name"]] = match["text"]
         elif (name := match["name"]) and (name in _NAMES or _PLANNED.fullmatch(name)):
-            self._value(name, match["value"], before, number)
-
-    def _value(self, name: str, word: str, before: str, number: int) -> None:
-        bare = len(self._stack) == 1
-        if bare and name in self._stack[0].values:
-            self._flush()
-        record = self._stack[-1]
-        record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
-        self._more = True
-        if bare and len(record.values) == 1:
-            announced, at = self._announced
-            # A brace on a line of its own may stand between.
-            record.number, record.label = number, before.strip()[-120:] or (announced if number - at <= 2 else "")
+            word = match["value"]
+            bare = len(self._stack) == 1
+            if bare and name in self._stack[0].values:
+                self._flush()
+            record = self._stack[-1]
+            record.values[name] = None if word[0] in "Nn" else int(word.partition(".")[0])
+            self._more = True
+            if bare and len(record.values) == 1:
+                announced, at = self._announced
+                # A brace on a line of its own may stand between.
+                record.number, record.label = number, before.strip()[-120:] or (announced if number - at <= 2 else "")
 
     def _flush(self) -> None:
         """What was read outside any dict is one record; the device that was named stays for the dict that follows."""
@@ -176,7 +174,19 @@ class MemoryInfoReader(LineReader):
         if not record.values:
             return
         if record.plan or any(map(_PLANNED.fullmatch, record.values)):
-            self._plan(record)
+            reading = self.reading
+            reading.records += 1
+            named = {name: size for name, size in record.values.items() if size is not None}
+            plan = {name: size for name, size in named.items() if _PLANNED.fullmatch(name)}
+            if plan and reading.counters:
+                reading.remark("note", "a further program's plan; the largest one stands", record.number)
+            need, known = (
+                sum(of.get(f"{name}_size_in_bytes", 0) for name in _NEEDED) for of in (plan, reading.counters)
+            )
+            if plan and (not reading.counters or need > known):
+                reading.counters = plan
+                for name in _NEEDED:
+                    setattr(reading.compile, f"{name}_bytes", plan.get(f"{name}_size_in_bytes"))
             return
         sizes: dict[str, int | None] = {}
         for name, size in record.values.items():
@@ -189,35 +199,13 @@ class MemoryInfoReader(LineReader):
         device = self._stack[-1].texts.pop("device", "") if self._stack else ""
         label = " ".join(filter(None, (record.texts.get("device", ""), device, record.label)))
         if any(sizes.get(field) is not None for field in _ROW[:3]):
-            chip, step = _whose(label)
+            ordinal, end, step = _DEVICE.search(label), _LABEL_END.search(label), None
+            chip = int(ordinal[1]) if ordinal else None
+            if end is not None and _STEP_WORD.fullmatch(end["word"]):
+                step = int(end["number"])
+            elif end is not None and chip is None and _CHIP_WORD.fullmatch(end["word"]):
+                chip = int(end["number"])
             self.reading.remember(MemoryRow(Place(record.number), chip, None, step, *map(sizes.get, _ROW)))
-
-    def _plan(self, record: _Record) -> None:
-        """Keep what a program was planned to need. The largest of several stands: the step, not its helpers."""
-        reading = self.reading
-        reading.records += 1
-        sizes = {name: size for name, size in record.values.items() if size is not None and _PLANNED.fullmatch(name)}
-        if sizes and reading.counters:
-            reading.remark("note", "a further program's plan; the largest one stands", record.number)
-        need, known = (sum(of.get(f"{name}_size_in_bytes", 0) for name in _NEEDED) for of in (sizes, reading.counters))
-        if sizes and (not reading.counters or need > known):
-            reading.counters = sizes
-            for name in _NEEDED:
-                setattr(reading.compile, f"{name}_bytes", sizes.get(f"{name}_size_in_bytes"))
-
-
-def _whose(label: str) -> tuple[int | None, int | None]:
-    """Chip and step that a label names: ``TPU_3(…)``, ``chip 0:``, ``step 10:``; a bare number is neither."""
-    device = _DEVICE.search(label)
-    chip = int(device[1]) if device else None
-    end = _LABEL_END.search(label)
-    step = None
-    if end is not None:
-        if _STEP_WORD.fullmatch(end["word"]):
-            step = int(end["number"])
-        elif chip is None and _CHIP_WORD.fullmatch(end["word"]):
-            chip = int(end["number"])
-    return chip, step
 
 
 MAX_DEVICES: Final = 16_384

@@ -150,7 +150,15 @@ def describe(table: MetricsReport, reading: Reading, line: int) -> None:
             reading.blame(TRANSFERS, name, count)
     reading.steps_covered = table.steps or (table.executions if not table.eager else 0) or None
     reading.marks = True
-    reading.compile = _compile(table)
+    counts = table.counters
+    timing = table.timings.get("CompileTime") or table.timings.get("EagerOpCompileTime")
+    cached = any(name.startswith("PersistentCache") for name in (*counts, *table.samples))
+    reading.compile = CompileCounts(
+        compiles=table.compiles,
+        cache_hits=counts.get("PersistentCacheHit", 0) if cached else None,
+        cache_misses=counts.get("PersistentCacheMiss", 0) if cached else None,
+        seconds=timing.seconds if timing is not None else None,
+    )
     if not reading.reports and (report := table.report) is not None:
         reading.reports.append(report)
     if table.executions or table.samples or any(name.startswith(("xla::", "aten::")) for name in counts):
@@ -159,23 +167,6 @@ def describe(table: MetricsReport, reading: Reading, line: int) -> None:
         reading.see("posture", "eager", "kernels", line)
     elif DYNAMO in counts:
         reading.see("posture", "whole_graph", "kernels", line)
-    _remarks(table, reading, line)
-
-
-def _compile(table: MetricsReport) -> CompileCounts:
-    counts = table.counters
-    timing = table.timings.get("CompileTime") or table.timings.get("EagerOpCompileTime")
-    cached = any(name.startswith("PersistentCache") for name in (*counts, *table.samples))
-    return CompileCounts(
-        compiles=table.compiles,
-        cache_hits=counts.get("PersistentCacheHit", 0) if cached else None,
-        cache_misses=counts.get("PersistentCacheMiss", 0) if cached else None,
-        seconds=timing.seconds if timing is not None else None,
-    )
-
-
-def _remarks(table: MetricsReport, reading: Reading, line: int) -> None:
-    counts = table.counters
     if table.cleared:
         what = f"{table.executions} executions and no compile: the table was cleared, or cut; totals are unknown"
         reading.remark("missing", what, line)
@@ -261,7 +252,15 @@ class TorchXlaMetrics(LineReader):
         # Inside a metric of an old report ``Counter: 06m09s…`` is its accumulator.
         named = _NAME.search(text)
         if named is not None and not (self._kind == "Metric" and seconds(named[2]) is not None):
-            self._open(named[1], named[2])
+            self._close()
+            if self._part is not None and named[2] in (
+                self._part.counters if named[1] == "Counter" else self._part.samples
+            ):
+                self._end_report()
+            if self._part is None:
+                self._part = MetricsReport()
+            self._kind, self._name = named[1], named[2]
+            self._samples, self._has = None, set()
             self._foreign = 0
             return True
         if not self._kind and self._part is None:
@@ -279,15 +278,6 @@ class TorchXlaMetrics(LineReader):
             return None
         describe(self._table, self.reading, self._first)
         return self.reading
-
-    def _open(self, kind: str, name: str) -> None:
-        self._close()
-        if self._part is not None and name in (self._part.counters if kind == "Counter" else self._part.samples):
-            self._end_report()
-        if self._part is None:
-            self._part = MetricsReport()
-        self._kind, self._name = kind, name
-        self._samples, self._has = None, set()
 
     def _take(self, name: str, value: str) -> None:
         part = self._part

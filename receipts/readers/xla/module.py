@@ -368,7 +368,17 @@ class Module:
             findings.read_by_host(text, line)
         elif operations.multiplies(target):
             self.rewritten = self.rewritten or operations.rewritten(target)
-            self._library(target, type_, text, operands, line)
+            self.findings.libraries.add(operations.library(target))
+            left, right = self._operands(text, operands)
+            if target.endswith("$f8"):
+                self.findings.gemm.add("fp8", line)
+                return
+            first = type_.lstrip("(")
+            self.findings.dots.multiply(first, left, right)
+            self.findings.dots.batched |= len((shape(first) or ("", ()))[1]) > 2
+            names = [dtype(typed[0]) for side in (left, right) if side and (typed := shape(side))]
+            if names and (narrow := first_narrow(name for name in names if name)) is not None:
+                self.findings.gemm.add(narrow, line)
         else:
             op = OP_NAME.search(text, operands)
             kernel = operations.attention(target, f"{name} {op[1] if op else ''}")
@@ -377,19 +387,6 @@ class Module:
             else:
                 findings.unnamed += target == operations.MOSAIC
                 findings.foreign += 1
-
-    def _library(self, target: str, type_: str, text: str, operands: int, line: int) -> None:
-        self.findings.libraries.add(operations.library(target))
-        left, right = self._operands(text, operands)
-        if target.endswith("$f8"):
-            self.findings.gemm.add("fp8", line)
-            return
-        first = type_.lstrip("(")
-        self.findings.dots.multiply(first, left, right)
-        self.findings.dots.batched |= len((shape(first) or ("", ()))[1]) > 2
-        names = [dtype(typed[0]) for side in (left, right) if side and (typed := shape(side))]
-        if names and (narrow := first_narrow(name for name in names if name)) is not None:
-            self.findings.gemm.add(narrow, line)
 
     def _exchange(self, opcode: str, text: str, line: int) -> None:
         self.findings.counts.add(opcode)

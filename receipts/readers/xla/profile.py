@@ -82,7 +82,21 @@ class Profile:
         self._of_torch = self._of_torch or name.startswith("SyncTensorsGraph")
         if plane.startswith("/device:"):
             self._devices.add(plane[8:40].partition(":")[0])
-            self._device(plane, line, name, detail, count, duration)
+            if line == "XLA Modules":
+                module = _MODULE.fullmatch(name)
+                self._program(plane, module[1] if module else name[:200], count, duration)
+                return
+            if line in ("Steps", "XLA TraceMe", "Framework Name Scope", "Framework Ops", "Source code"):
+                return
+            self._operations += count
+            if (exchange := _COLLECTIVE.match(name)) is not None:
+                self._exchanges[exchange[1]] += count
+            text = f"{name} {detail}"
+            kernel = "cudnn_fmha" if _CUDNN.search(text) else "te_fused" if _TE.search(text) else None
+            if kernel is None and _FLASH.search(text) is not None:
+                kernel = operations.attention(operations.MOSAIC, text)
+            if kernel is not None:
+                self.reading.see("attention", kernel, "kernels", count=count)
         elif (read := _READ.fullmatch(name)) is not None:
             self._reads[read[1] or "np.asarray"] += count
         elif (call := _CALL.fullmatch(name)) is not None:
@@ -105,23 +119,6 @@ class Profile:
         if len(stack) < MAX_DEPTH:
             stack.append((end, name))
 
-    def _device(self, plane: str, line: str, name: str, detail: str, count: int, duration: float) -> None:
-        if line == "XLA Modules":
-            module = _MODULE.fullmatch(name)
-            self._program(plane, module[1] if module else name[:200], count, duration)
-            return
-        if line in ("Steps", "XLA TraceMe", "Framework Name Scope", "Framework Ops", "Source code"):
-            return
-        self._operations += count
-        if (exchange := _COLLECTIVE.match(name)) is not None:
-            self._exchanges[exchange[1]] += count
-        text = f"{name} {detail}"
-        kernel = "cudnn_fmha" if _CUDNN.search(text) else "te_fused" if _TE.search(text) else None
-        if kernel is None and _FLASH.search(text) is not None:
-            kernel = operations.attention(operations.MOSAIC, text)
-        if kernel is not None:
-            self.reading.see("attention", kernel, "kernels", count=count)
-
     def _program(self, plane: str, name: str, count: int, duration: float) -> None:
         if self._programs.add((plane, name), times=count):
             self._spent[name] += duration  # type: ignore[assignment]
@@ -132,7 +129,12 @@ class Profile:
         # torch_xla calls by these names what it traces, schedules and runs; JAX dispatches jitted functions.
         by_torch = self._of_torch and not self._dispatches
         reading.see("framework", "torch-xla" if by_torch else "jax", "kernels")
-        self._runtime()
+        if "TPU" in self._devices:
+            self.reading.see("runtime", "pjrt-tpu", "kernels")
+        elif "GPU" in self._devices:
+            self.reading.see("runtime", "cuda", "kernels")
+        elif not self._devices and self._operations:
+            self.reading.see("runtime", "cpu", "kernels")
         # Each program as often as the plane that ran it most.
         runs = Counter[str]()
         for (_, name), count in self._programs.items():
@@ -153,14 +155,6 @@ class Profile:
                 reading.blame(TRANSFERS, cause, count)
         if steps is not None:
             reading.remark("note", f"a profile of {steps} steps: it proves these, and its times are not a run's")
-
-    def _runtime(self) -> None:
-        if "TPU" in self._devices:
-            self.reading.see("runtime", "pjrt-tpu", "kernels")
-        elif "GPU" in self._devices:
-            self.reading.see("runtime", "cuda", "kernels")
-        elif not self._devices and self._operations:
-            self.reading.see("runtime", "cpu", "kernels")
 
 
 MAX_THREADS: Final = 100_000
