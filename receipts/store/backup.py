@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,8 +28,11 @@ from receipts.store.sql import engine_of
 from receipts.store.tables import HEAD, documents, erased, metadata, receipts, version
 
 
-def copy_pages(engine: Engine, file: Path) -> None:
-    """All pages of a SQLite store into a file, in one state. Raises StoreError."""
+def copy_pages(engine: Engine, file: Path, journal: str = "DELETE") -> None:
+    """All pages of a SQLite store into a file, in one state. Raises StoreError.
+
+    The file keeps its ``journal`` mode: with *DELETE* it is one file, without a log beside it.
+    """
     import sqlite3
 
     target = sqlite3.connect(file, isolation_level=None)
@@ -36,34 +40,26 @@ def copy_pages(engine: Engine, file: Path) -> None:
         with engine.connect() as connection:
             raw: Any = connection.connection.driver_connection
             raw.backup(target)  # all pages in one step: one state, and in a WAL no writer waits for it
-        # One file, without a log beside it.
-        target.execute("PRAGMA journal_mode = DELETE")
+        target.execute(f"PRAGMA journal_mode = {journal}")
     except sqlite3.Error as error:
         raise StoreError(f"{file}: the copy failed ({error}); check the store with: receipts audit") from error
     finally:
         target.close()
 
 
-def write_ahead(file: Path) -> None:
-    """Set the journal mode that a store has; the file keeps it."""
-    import sqlite3
-
-    connection = sqlite3.connect(file, isolation_level=None)
+def copy_rows(engine: Engine, file: Path) -> None:
+    """All rows of a store on a server into a new SQLite store, in one state, each with its number."""
+    target = connect(address(str(file)))
     try:
-        connection.execute("PRAGMA journal_mode = WAL")
+        with snapshot(engine) as old, writing(target) as new:
+            metadata.create_all(new, checkfirst=False)
+            version.create(new)
+            for table in metadata.sorted_tables:
+                for rows in _rows(old, table):
+                    new.execute(insert(table), rows)
+            _finish(new)
     finally:
-        connection.close()
-
-
-def copy_in(connection: Connection, table: Table, parts: Iterator[list[dict[str, Any]]]) -> None:
-    """Rows into PostgreSQL by COPY."""
-    driver: Any = connection.connection.driver_connection
-    names = [column.name for column in table.columns]
-    listed = ", ".join(f'"{name}"' for name in names)
-    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({listed}) FROM STDIN') as stream:
-        for rows in parts:
-            for row in rows:
-                stream.write_row([row[name] for name in names])
+        target.dispose()
 
 
 class Copied(NamedTuple):
@@ -93,7 +89,7 @@ def backup(source: Address, file: Path, *, force: bool = False) -> Copied:
         if source.file is not None:
             copy_pages(engine, staged)
         else:
-            _copy_out(engine, staged)
+            copy_rows(engine, staged)
         return _checked(staged, file)
 
 
@@ -113,24 +109,6 @@ def _beside(file: Path, *, force: bool) -> Iterator[Path]:
         raise UsageError(f"{file}: there is a file already; name another, or replace it with --force") from None
     except OSError as error:
         raise StoreError(f"{file}: it cannot be written ({error.strerror}); name a place that can") from None
-
-
-def _copy_out(engine: Engine, file: Path) -> None:
-    target = connect(address(str(file)))
-    try:
-        with snapshot(engine) as old, writing(target) as new:
-            _make(new)
-            for table in metadata.sorted_tables:
-                for rows in _rows(old, table):
-                    new.execute(insert(table), rows)
-            _finish(new)
-    finally:
-        target.dispose()
-
-
-def _make(connection: Connection) -> None:
-    metadata.create_all(connection, checkfirst=False)
-    version.create(connection)
 
 
 def _finish(connection: Connection) -> None:
@@ -194,35 +172,33 @@ def restore(file: Path, target: Address, audit: Callable[[Address], object] = la
     """
     if not file.is_file():
         raise UsageError(f"{file}: there is no such file; name one that receipts backup wrote")
-    if target.file is None:
-        return _into_database(file, target, audit)
-    if target.file.exists() and target.file.stat().st_size:
+    if target.file is not None and target.file.exists() and target.file.stat().st_size:
         raise UsageError(f"{target}: there is a store already; restore into a file that is not there: --store FILE")
-    if target.standing:
+    if target.file is not None and target.standing:
         make_folder(target.file.parent)
-    place = address(str(file))
-    with opened(place) as engine:
-        schema.ensure(engine, place, create=False)
-        with _beside(target.file, force=target.file.exists()) as staged:
-            copy_pages(engine, staged)
-            write_ahead(staged)
-            copied = _checked(staged, target)
-            audit(address(str(staged)))
-            return copied
-
-
-def _into_database(file: Path, target: Address, audit: Callable[[Address], object]) -> Copied:
     place = address(str(file))
     with opened(place) as old:
         schema.ensure(old, place, create=False)
+        if target.file is not None:
+            with _beside(target.file, force=target.file.exists()) as staged:
+                copy_pages(old, staged, journal="WAL")  # the mode that a store has
+                copied = _checked(staged, target)
+                audit(address(str(staged)))
+                return copied
         copied = _checked(file, target)
         audit(place)
         with opened(target) as new, snapshot(old) as source, writing(new) as connection:
             engine_of(connection).lock_schema(connection)
             if inspect(connection).get_table_names():
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
-            _make(connection)
+            metadata.create_all(connection, checkfirst=False)
+            version.create(connection)
+            driver: Any = connection.connection.driver_connection
             for table in metadata.sorted_tables:
-                copy_in(connection, table, _rows(source, table))
+                names = [column.name for column in table.columns]
+                columns = ", ".join(f'"{name}"' for name in names)
+                with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({columns}) FROM STDIN') as stream:
+                    for row in chain.from_iterable(_rows(source, table)):
+                        stream.write_row([row[name] for name in names])
             _finish(connection)
     return copied

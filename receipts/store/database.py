@@ -57,39 +57,20 @@ def connect(address: Address) -> Engine:
         logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
         return create_engine(address.url, pool_size=2, connect_args=patience)
-    _refuse_other_file(address.file)
-    return _sqlite(address.file)
-
-
-@contextmanager
-def opened(address: Address) -> Iterator[Engine]:
-    """An engine on a store that exists, for as long as the block lasts; what its driver raises is a StoreError."""
-    engine = connect(address)
-    try:
-        with driver_errors(address):
-            yield engine
-    finally:
-        engine.dispose()
-
-
-def _refuse_other_file(file: Path) -> None:
-    """SQLite takes a file of a few bytes for an empty database and would write over it."""
-    try:
-        with file.open("rb") as stream:
-            start = stream.read(len(_MAGIC))
-    except OSError:
-        return  # SQLite says what is wrong with it, or makes it
-    if start and start != _MAGIC:
-        raise StoreError(f"{file}: {_SQLITE['not a database']}")
-
-
-def _sqlite(file: Path) -> Engine:
     import sqlite3
 
+    file = address.file
+    with suppress(OSError), file.open("rb") as stream:  # SQLite says what is wrong with it, or makes it
+        # It takes a file of a few bytes for an empty database, and would write over it.
+        if (stream.read(len(_MAGIC)) or _MAGIC) != _MAGIC:
+            raise StoreError(f"{file}: {_SQLITE['not a database']}")
     place, writable = _place(file)
 
     def open_file() -> sqlite3.Connection:
-        _make_private(file)
+        # The files that SQLite makes beside it take its mode, too.
+        with suppress(OSError):  # it is there, or SQLite says better why it cannot be
+            os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+            file.chmod(file_mode(file.parent))
         opened = sqlite3.connect(
             place, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
         )
@@ -113,11 +94,15 @@ def _sqlite(file: Path) -> Engine:
     return engine
 
 
-def _make_private(file: Path) -> None:
-    """Make an empty file with the mode that it shall have; the files that SQLite makes beside it take it too."""
-    with suppress(OSError):  # it is there, or SQLite says better why it cannot be
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        file.chmod(file_mode(file.parent))
+@contextmanager
+def opened(address: Address) -> Iterator[Engine]:
+    """An engine on a store that exists, for as long as the block lasts; what its driver raises is a StoreError."""
+    engine = connect(address)
+    try:
+        with driver_errors(address):
+            yield engine
+    finally:
+        engine.dispose()
 
 
 def _place(file: Path) -> tuple[str, bool]:
@@ -172,19 +157,13 @@ def write(engine: Engine, work: Callable[[Connection], T], *, together: bool = F
             with engine_of(engine).at_once(engine, writes=True) if together else writing(engine) as connection:
                 return work(connection)
         except (IntegrityError, OperationalError) as error:
-            if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not _is_passing(error):
+            state = getattr(error.orig, "sqlstate", None)
+            passing = state in _AGAIN if state is not None else is_busy(error)
+            if attempt == ATTEMPTS - 1 or time.monotonic() >= end or not passing:
                 raise
             # Two writers that wait equally long meet again.
             time.sleep(random.uniform(0.5, 1.5) * 0.01 * 2 ** min(attempt, 6))
     raise AssertionError("unreachable")
-
-
-def _is_passing(error: DBAPIError) -> bool:
-    """Whether the same work may succeed the next time."""
-    state = getattr(error.orig, "sqlstate", None)
-    if state is not None:
-        return state in _AGAIN
-    return is_busy(error)
 
 
 @contextmanager

@@ -121,7 +121,17 @@ def meeting_leaves(
     connection: Connection, rows: Iterator[Entry], conditions: Sequence[tuple[str, Condition]]
 ) -> Iterator[Entry]:
     """Those of some receipts whose documents meet conditions on leaves; some are read at a time."""
-    needles = [needle for path, item in conditions for needle in _needles(path, item)]
+    # What a document that meets them has in its bytes, unless it escapes what need not be escaped: to look for it is a
+    # twentieth of the work of reading the document.
+    needles = []
+    for path, item in conditions:
+        leaf = find_leaf(path)
+        unset = item.operator == "!=" or item.value == NOT_STATED
+        if unset or leaf is None or leaf.role in (Role.AXIS, Role.DERIVED):
+            continue
+        needles.append(b'"%s"' % path.rpartition(".")[2].encode())
+        if item.operator == "=" and _PLAIN.fullmatch(item.value) and number(item.value) is None:
+            needles.append(item.value.encode())
     while chunk := list(islice(rows, AT_ONCE)):
         stored = documents_of(connection, [row.seq for row in chunk])
         for row in chunk:
@@ -138,19 +148,6 @@ def documents_of(connection: Connection, numbers: Sequence[int]) -> dict[int, by
     query = select(documents.c.receipt, documents.c.codec, documents.c.body)
     rows = connection.execute(query.where(engine_of(connection).among(documents.c.receipt, numbers)))
     return {number: unpack(codec, body, f"document {number}") for number, codec, body in rows}
-
-
-def _needles(path: str, item: Condition) -> Iterator[bytes]:
-    """What a document that meets a condition has in its bytes, unless it escapes what need not be escaped.
-
-    To look for it is a twentieth of the work of reading the document.
-    """
-    leaf = find_leaf(path)
-    if leaf is None or leaf.role in (Role.AXIS, Role.DERIVED) or item.operator == "!=" or item.value == NOT_STATED:
-        return
-    yield b'"%s"' % path.rpartition(".")[2].encode()
-    if item.operator == "=" and _PLAIN.fullmatch(item.value) and number(item.value) is None:
-        yield item.value.encode()
 
 
 def value_of(parsed: Parsed, path: str) -> Any:

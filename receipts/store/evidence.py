@@ -197,29 +197,23 @@ class Bucket:
 
 def kept_files(address: Address) -> KeptFiles | None:
     """The kept files of a store; None for a server's database where `VARIABLE` names no place."""
-    named = os.environ.get(VARIABLE, "")
-    if "://" in named:
-        return KeptFiles(Bucket(named), _limit())
-    if named:
-        return KeptFiles(Folder(Path(named)), _limit())
-    return None if address.file is None else KeptFiles(_beside(address.file), _limit())
-
-
-def _limit() -> float:
-    text = os.environ.get(LIMIT)
-    size = read_printed(text) if text else None
-    if text and (size is None or size.value <= 0):
-        raise UsageError(f"{LIMIT}={text}: it is no amount; write it like 200 GiB")
-    return math.inf if size is None else size.value
+    named, limit = os.environ.get(VARIABLE, ""), os.environ.get(LIMIT)
+    if not named and address.file is None:
+        return None
+    size = read_printed(limit) if limit else None
+    if limit and (size is None or size.value <= 0):
+        raise UsageError(f"{LIMIT}={limit}: it is no amount; write it like 200 GiB")
+    folder = Path(named) if named or address.file is None else _beside(address.file)
+    return KeptFiles(Bucket(named) if "://" in named else Folder(folder), math.inf if size is None else size.value)
 
 
 def files_beside(file: Path) -> KeptFiles:
     """The kept files of a store's file, of a backup or of an export: the folder ``FILE.evidence``."""
-    return KeptFiles(_beside(file))
+    return KeptFiles(Folder(_beside(file)))
 
 
-def _beside(file: Path) -> Folder:
-    return Folder(file.with_name(f"{file.name}.evidence"))
+def _beside(file: Path) -> Path:
+    return file.with_name(f"{file.name}.evidence")
 
 
 @contextmanager

@@ -77,27 +77,14 @@ def add(connection: Connection, placed: Sequence[IndexedReceipt]) -> None:
 
 def rows(placed: Sequence[IndexedReceipt], known: Mapping[bytes, int]) -> list[Rows]:
     """The rows of receipts; ``known`` are numbers of their configurations by their `whole`."""
-    return [
-        (
-            _PLACEMENT,
-            [
-                {
-                    "receipt": item.seq,
-                    "configuration": known[item.configuration.whole],
-                    "at": instant(item.started),
-                }
-                for item in placed
-            ],
-        ),
-        (
-            outcomes.INSERT_SIGNATURE,
-            [
-                outcomes.signature_row(item.seq, item.outcome, item.signature)
-                for item in placed
-                if item.signature is not None
-            ],
-        ),
+    where = [
+        {"receipt": item.seq, "configuration": known[item.configuration.whole], "at": instant(item.started)}
+        for item in placed
     ]
+    signed = [
+        outcomes.signature_row(item.seq, item.outcome, item.signature) for item in placed if item.signature is not None
+    ]
+    return [(_PLACEMENT, where), (outcomes.INSERT_SIGNATURE, signed)]
 
 
 def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[bytes, int]:
@@ -106,26 +93,20 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
     known = _known(connection, _OF_WHOLE, every)
     new = {key: every[key] for key in sorted(every.keys() - known.keys())}
     if new:
-        values = _interned(connection, {part for item in new.values() for part in item.parts.values()})
+        parts = {key_of(part): part for item in new.values() for part in item.parts.values()}
+        interned = _known(connection, OF_VALUE, parts)
+        if unknown := sorted(parts.keys() - interned.keys()):
+            _NEW_VALUES.counted(connection, [(*key, parts[key].value) for key in unknown], by=2)
+            interned |= _known(connection, OF_VALUE, unknown)  # and those that another writer inserted first
+        values = {parts[key]: seq for key, seq in interned.items()}
         rows = [(*key, *columns_of(item, values)) for key, item in new.items()]
         inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
-        parts = ((seq, every[digest, bytes(whole)]) for digest, whole, seq in inserted)
-        written = sorted(row for seq, item in parts for row in axes_of(seq, item, values))
+        numbered = ((seq, every[digest, bytes(whole)]) for digest, whole, seq in inserted)
+        written = sorted(row for seq, item in numbered for row in axes_of(seq, item, values))
         named = [dict(zip(_AXIS.parameters, row, strict=True)) for row in written]
         engine_of(connection).write(connection, [(_AXIS, named)], end=False)
         known |= _known(connection, _OF_WHOLE, new)
     return {whole: seq for (_, whole), seq in known.items()}
-
-
-def _interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
-    """Numbers of axis values; those that are new are written."""
-    every = {key_of(part): part for part in wanted}
-    known = _known(connection, OF_VALUE, every)
-    new = sorted(every.keys() - known.keys())
-    if new:
-        _NEW_VALUES.counted(connection, [(*key, every[key].value) for key in new], by=2)
-        known |= _known(connection, OF_VALUE, new)  # and those that another writer inserted first
-    return {every[key]: seq for key, seq in known.items()}
 
 
 def _known(connection: Connection, lookup: Lookup, keys: Iterable[tuple[Any, bytes]]) -> dict[tuple[Any, bytes], int]:

@@ -126,22 +126,19 @@ class Intake:
                 self._replaced += [_superseded(own, other._asdict()) for other in later]
                 world.take(item.row, item.row["actor"], generation, replaced, stands=not later)
         held = [item for item in batch if item.row["id"] not in world.purged]
-        self._write_receipts([item for item in held if item.row["id"] in rows], rows)
+        if rows:
+            self.new["receipts"] += len(rows)
+            self._connection.execute(insert(receipts), list(rows.values()))
         numbers = self._numbers(item.row["id"] for item in held)
+        arrived = [(numbers[item.row["id"]], item) for item in held if item.row["id"] in rows]
+        raws = [(seq, item.launch.parsed.raw) for seq, item in arrived]
+        packed = [{"receipt": seq, "codec": CODEC, "size": len(raw), "body": pack(raw)} for seq, raw in raws]
+        if packed:
+            self._connection.execute(insert(documents), packed)
+            indexed = [IndexedReceipt.of(seq, item.row["started"], item.launch) for seq, item in arrived]
+            index.add(self._connection, indexed)
         known = [seq for receipt, seq in numbers.items() if receipt not in rows]
         self._verdicts("verdicts", [verdict for item in held for verdict in item.verdicts], numbers, known)
-
-    def _write_receipts(self, new: Sequence[Arrival], rows: Mapping[str, Mapping[str, Any]]) -> None:
-        if not new:
-            return
-        self.new["receipts"] += len(new)
-        self._connection.execute(insert(receipts), list(rows.values()))
-        numbers = self._numbers(rows)
-        raws = [(numbers[item.row["id"]], item.launch.parsed.raw) for item in new]
-        packed = [{"receipt": seq, "codec": CODEC, "size": len(raw), "body": pack(raw)} for seq, raw in raws]
-        self._connection.execute(insert(documents), packed)
-        indexed = [IndexedReceipt.of(numbers[item.row["id"]], item.row["started"], item.launch) for item in new]
-        index.add(self._connection, indexed)
 
     def settle(self, standings: Mapping[str, Sequence[Row]]) -> None:
         """What both stores say of standing, when all receipts are here; ``standings`` are rows there, by receipt."""
@@ -164,11 +161,9 @@ class Intake:
             return {**row, "successor": None, "reason": f"superseded by {successor[:12]}, {_ELSEWHERE}{row['reason']}"}
 
         self._statements("supersessions", {receipt: list(map(settled, rows)) for receipt, rows in coming.items()})
-        if self.new["receipts"]:
-            self._refuse_second()
-
-    def _refuse_second(self) -> None:
-        """A launch has at most one receipt that stands."""
+        if not self.new["receipts"]:
+            return
+        # A launch has at most one receipt that stands.
         several = select(receipts.c.launch).where(standing()).group_by(receipts.c.launch).having(func.count() > 1)
         query = select(receipts.c.launch, receipts.c.id).where(receipts.c.launch.in_(several), standing())
         stand: dict[str, list[str]] = defaultdict(list)
@@ -251,8 +246,17 @@ class Intake:
 
     def rows(self, name: str, rows: Sequence[Row]) -> None:
         """Every row of any other dataset, in the order in which they were said there."""
-        if name == "purges":
-            self._purges(rows)
+        if name == "purges":  # what is here and was purged there is not erased by an import, which is said instead
+            ids = {row["receipt"] for row in rows}
+            stored, known = self._present(receipts.c.id, ids), self._present(purges.c.receipt, ids)
+            new = [row for row in map(_content(name), rows) if row["receipt"] not in stored | known]
+            self._insert(name, new, len(rows) - len(stored))
+            self.notes += (
+                f"{row['receipt'][:12]} was purged there ({row['reason']}) and is still here; where that holds here, "
+                f'too: receipts purge {row["receipt"][:12]} --reason "…"'
+                for row in rows
+                if row["receipt"] in stored
+            )
         elif name == "envelopes":  # a signature contradicts none
             here = {tuple(row.values()) for group in self._here(name, "receipt", rows).values() for row in group}
             new = [row for row in map(_content(name), rows) if tuple(row.values()) not in here]
@@ -307,19 +311,6 @@ class Intake:
                 what = f"{of.counts} is {_short(counts(here[group][-1]))} here and {_short(counts(rows[-1]))} there"
                 self.conflicts.append(Problem(of.named.format(group), what, of.do.format(group)))
         return added
-
-    def _purges(self, rows: Sequence[Row]) -> None:
-        """Tombstones. What is here and was purged there is not erased by an import, which is said instead."""
-        ids = {row["receipt"] for row in rows}
-        here, known = self._present(receipts.c.id, ids), self._present(purges.c.receipt, ids)
-        new = [_content("purges")(row) for row in rows if row["receipt"] not in here | known]
-        self._insert("purges", new, len(rows) - len(here))
-        self.notes += (
-            f"{row['receipt'][:12]} was purged there ({row['reason']}) and is still here; where that holds here, too: "
-            f'receipts purge {row["receipt"][:12]} --reason "…"'
-            for row in rows
-            if row["receipt"] in here
-        )
 
     def _insert(self, name: str, new: Sequence[Row], count: int) -> None:
         if new:

@@ -12,7 +12,7 @@ started again; a receipt that comes in meanwhile is indexed by whoever submits i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -20,10 +20,11 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, Select, delete, func, select
 
 from receipts.axes.catalogue import catalogue_of
-from receipts.axes.configuration import AxisPart, Configuration
+from receipts.axes.configuration import Configuration
 from receipts.axes.lane import Lanes
 from receipts.axes.replicates import SettingsCache
 from receipts.base.errors import InputError, StoreError
+from receipts.base.units import counted
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse_again
 from receipts.store import index, schema
@@ -84,20 +85,34 @@ class IndexAudit:
         known = [item for item in batch if item.seq in rows]
         held = [item for item in known if rows[item.seq].catalogue == item.configuration.catalogue]
         whole = [item for item in held if bytes(rows[item.seq].whole) == item.configuration.whole]
-        own = {item.seq: rows[item.seq].at for item in whole}
+        placed = {item.seq: rows[item.seq].at for item in whole}
+        columns = [signatures.c[name] for name in ("outcome", "signature", "micro_batch", "sequence_length")]
+        signed = select(signatures.c.receipt, *columns).where(signatures.c.receipt.in_([item.seq for item in held]))
+        there = {row[0]: tuple(row[1:]) for row in self._connection.execute(signed)}
+        # What a lane's list of features decides is not held against it.
+        expected = {
+            item.seq: (item.outcome, own.signature, own.micro_batch, own.sequence_length)
+            for item in held
+            if (own := item.signature) is not None
+        }
         # What lies in a configuration that it did not run has been moved, and says nothing of that one's rows.
         read = {rows[item.seq].seq: (rows[item.seq], item.configuration) for item in reversed(whole)}
         return IndexFaults(
             tuple(item.seq for item in batch if item.seq not in rows),
-            tuple(item.seq for item in held if own.get(item.seq) != index.instant(item.started)),
-            tuple(_signed_otherwise(self._connection, held)),
+            tuple(item.seq for item in held if placed.get(item.seq) != index.instant(item.started)),
+            tuple(item.seq for item in held if there.get(item.seq) != expected.get(item.seq)),
             tuple(self._unsound({number: read[number] for number in read.keys() - self._seen})),
         )
 
     def _unsound(self, new: Mapping[int, tuple[Any, Configuration]]) -> list[int]:
         """Numbers of configurations whose rows are not what was run in them."""
         self._seen.update(new)
-        values = _values(self._connection, {part for _, read in new.values() for part in read.parts.values()})
+        by_key = {index.key_of(part): part for _, read in new.values() for part in read.parts.values()}
+        values = {  # what the index has under another text is not there
+            by_key[axis, bytes(digest)]: seq
+            for axis, digest, seq, value in _VALUES.read(self._connection, by_key)
+            if by_key[axis, bytes(digest)].value == value
+        }
         # What a value that is lost would have is not known.
         whole = {number for number, (_, read) in new.items() if values.keys() >= set(read.parts.values())}
         wanted = {number: set(index.axes_of(number, new[number][1], values)) for number in whole}
@@ -114,28 +129,6 @@ class IndexAudit:
             )
 
         return [number for number, (row, read) in sorted(new.items()) if not holds(number, row, read)]
-
-
-def _values(connection: Connection, parts: Iterable[AxisPart]) -> dict[AxisPart, int]:
-    """Numbers of axis values as the index has them; what it has under another text is not there."""
-    by_key = {index.key_of(part): part for part in parts}
-    return {
-        by_key[axis, bytes(digest)]: seq
-        for axis, digest, seq, value in _VALUES.read(connection, by_key)
-        if by_key[axis, bytes(digest)].value == value
-    }
-
-
-def _signed_otherwise(connection: Connection, batch: Sequence[IndexedReceipt]) -> Iterator[int]:
-    """Receipts with another signature than theirs. What a lane's list of features decides is not held against it."""
-    columns = (signatures.c[name] for name in ("receipt", "outcome", "signature", "micro_batch", "sequence_length"))
-    query = select(*columns).where(signatures.c.receipt.in_([item.seq for item in batch]))
-    there = {row[0]: tuple(row[1:]) for row in connection.execute(query)}
-    for item in batch:
-        own = item.signature
-        expected = (item.outcome, own.signature, own.micro_batch, own.sequence_length) if own is not None else None
-        if there.get(item.seq) != expected:
-            yield item.seq
 
 
 WINDOW: Final = 2000
@@ -163,14 +156,11 @@ class Coverage(NamedTuple):
         """What is wrong and what to do, in a sentence; empty where nothing is."""
         parts = []
         if self.missing:
-            parts.append(f"the axis index does not hold {_counted(self.missing)}")
+            parts.append(f"the axis index does not hold {counted(self.missing, 'receipt')}")
         if self.outdated:
-            parts.append(f"it holds {_counted(self.outdated)} under an older catalogue of axes or another lane file")
+            held = counted(self.outdated, "receipt")
+            parts.append(f"it holds {held} under an older catalogue of axes or another lane file")
         return f"{', and '.join(parts)}; run: receipts db reindex" if parts else ""
-
-
-def _counted(number: int) -> str:
-    return f"{number:,} receipt" if number == 1 else f"{number:,} receipts"
 
 
 class _Row(NamedTuple):
@@ -186,19 +176,16 @@ class _Row(NamedTuple):
 def coverage(address: Address, lanes: Lanes) -> Coverage:
     """How much of a store its axis index does not hold as it would be read now."""
     with opened(address) as engine, reading(engine) as connection:
-        counted = (select(func.count()).select_from(rows) for rows in (receipts, placements))
-        held, placed = (connection.execute(query).scalar_one() for query in counted)
+        counts = (select(func.count()).select_from(rows) for rows in (receipts, placements))
+        held, placed = (connection.execute(query).scalar_one() for query in counts)
         query = (
             select(configurations.c.lane, configurations.c.catalogue, func.count())
             .join(placements, placements.c.configuration == configurations.c.seq)
             .group_by(configurations.c.lane, configurations.c.catalogue)
         )
         rows = connection.execute(query).all()
-        return Coverage(held - placed, sum(n for lane, catalogue, n in rows if catalogue != _catalogue(lanes, lane)))
-
-
-def _catalogue(lanes: Lanes, lane: str) -> int:
-    return catalogue_of(lanes.of(lane)).digest
+        outdated = sum(n for lane, catalogue, n in rows if catalogue != catalogue_of(lanes.of(lane)).digest)
+        return Coverage(held - placed, outdated)
 
 
 def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progress: Progress | None = None) -> Reindexed:
@@ -217,7 +204,7 @@ def reindex(address: Address, lanes: Lanes, *, everything: bool = False, progres
         if everything:
             write(engine, _clear)
         for rows in _windows(engine):
-            outdated = [row for row in rows if row.catalogue != _catalogue(lanes, row.lane)]
+            outdated = [row for row in rows if row.catalogue != catalogue_of(lanes.of(row.lane)).digest]
             for start in range(0, len(outdated), BATCH):
                 indexed = list(_indexed(engine, outdated[start : start + BATCH], lanes, damaged))
                 placed += write(engine, partial(_replace, indexed=indexed))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -200,25 +199,20 @@ def check(address: Address) -> StoreCheck:
         current = revision(connection)
         if not current:
             raise StoreError(f"{address}: this is no store of receipts")
-        problems = list(_problems(connection, address, current))
+        problems: list[str] = []
+        try:
+            compare(address, current)
+            missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
+            if missing:
+                problems.append(f"tables are missing: {', '.join(sorted(missing))}; restore a backup")
+            if wrong := engine_of(connection).wrong_triggers(connection):
+                what = "triggers are missing or changed, so that rows can be changed"
+                problems.append(f"{what}: {', '.join(sorted(wrong))}; restore a backup")
+            problems += engine_of(connection).damage(connection)
+        except StoreError as error:  # it has another schema
+            problems.append(str(error))
         count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
         return StoreCheck(str(address), current, HEAD, count, tuple(problems))
-
-
-def _problems(connection: Connection, address: Address, current: str) -> Iterable[str]:
-    try:
-        compare(address, current)
-    except StoreError as error:
-        yield str(error)
-        return
-    missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
-    if missing:
-        yield f"tables are missing: {', '.join(sorted(missing))}; restore a backup"
-    engine = engine_of(connection)
-    if wrong := engine.wrong_triggers(connection):
-        names = ", ".join(sorted(wrong))
-        yield f"triggers are missing or changed, so that rows can be changed: {names}; restore a backup"
-    yield from engine.damage(connection)
 
 
 def erase(engine: Engine) -> None:

@@ -164,15 +164,12 @@ def _leaves(connection: Connection, kind: SealedTable, rows: Sequence[Any]) -> I
             values.pop()  # a row from before actors were recorded, as its seal has it
         if packed:
             *values, codec, body = values
-            values += [_body_digest(codec, body), related.get(number, [])]
+            try:
+                digest = sha256(unpack(codec, body, "")).hexdigest()
+            except StoreError:
+                digest = "unreadable"
+            values += [digest, related.get(number, [])]
         yield SealedRow(number, leaf(leaf_content(kind.name, values)))
-
-
-def _body_digest(codec: str, body: bytes) -> str:
-    try:
-        return sha256(unpack(codec, body, "")).hexdigest()
-    except StoreError:
-        return "unreadable"
 
 
 def leaf_content(what: str, values: Sequence[Any]) -> bytes:
@@ -185,7 +182,6 @@ def leaf_content(what: str, values: Sequence[Any]) -> bytes:
 
 
 MAX_ROWS: Final = 10_000  # rows: some two seconds, for which other writers wait
-_ITSELF: Final = "seals"
 _MAX_SHOWN: Final = 5  # numbers of a gap
 
 
@@ -230,7 +226,7 @@ def seal(connection: Connection, at: datetime, most: int = MAX_ROWS) -> list[Sea
     store = own_id(connection)
     written: list[Seal] = []
     for what in KINDS:
-        if what == _ITSELF and not written:
+        if what == "seals" and not written:
             continue  # a seal over the last seal alone would be followed by another for ever
         end = connection.execute(select(func.max(KINDS[what].number))).scalar() or 0
         unsealed = list(leaves_between(connection, what, last_sealed(connection, what) + 1, end, most))
@@ -265,17 +261,15 @@ def last_at(connection: Connection) -> datetime | None:
     return at
 
 
-def _digest_bytes(digest: str) -> bytes:
-    try:
-        return bytes.fromhex(digest)
-    except ValueError:
-        return digest.encode()  # no digest: it will not give the root
-
-
 def held(connection: Connection, one: Seal) -> SealRows:
     """What is there of a seal's rows."""
     query = select(erased.c.number, erased.c.leaf).where(erased.c.what == one.what, erased.c.seal == one.root)
-    gone = [SealedRow(number, _digest_bytes(digest)) for number, digest in connection.execute(query)]
+    gone = []
+    for number, digest in connection.execute(query):
+        try:
+            gone.append(SealedRow(number, bytes.fromhex(digest)))
+        except ValueError:
+            gone.append(SealedRow(number, digest.encode()))  # no digest: it will not give the root
     there = leaves_between(connection, one.what, one.first, one.last)
     return SealRows(one, tuple(sorted([*there, *gone])), len(gone))
 
@@ -304,19 +298,22 @@ class Gap(NamedTuple):
 
 
 def gaps(connection: Connection) -> dict[str, Gap]:
-    """Gaps by table: each is a row that was deleted before a seal covered it. A table without a gap is left out."""
-    every = {what: _gap(connection, what) for what, kind in KINDS.items() if what == kind.table.name}
-    return {what: gap for what, gap in every.items() if gap.missing}
+    """Gaps by table: each is a row that was deleted before a seal covered it. A table without a gap is left out.
 
-
-def _gap(connection: Connection, what: str) -> Gap:
-    """Numbers after the last seal, up to the last row, that have no row and that no purge erased."""
-    number, last = KINDS[what].number, last_sealed(connection, what)
-    query = select(erased.c.number).where(erased.c.what == what, erased.c.number > last)
-    known = {last, *connection.execute(select(number).where(number > last)).scalars()}
-    known.update(connection.execute(query).scalars())
-    count, first = 0, list[int]()
-    for before, after in pairwise(sorted(known)):
-        count += after - before - 1
-        first += range(before + 1, min(after, before + 1 + _MAX_SHOWN - len(first)))
-    return Gap(count, tuple(first))
+    A gap has the numbers after the last seal, up to the last row, that have no row and that no purge erased.
+    """
+    every = {}
+    for what, kind in KINDS.items():
+        if what != kind.table.name:
+            continue
+        last = last_sealed(connection, what)
+        query = select(erased.c.number).where(erased.c.what == what, erased.c.number > last)
+        known = {last, *connection.execute(select(kind.number).where(kind.number > last)).scalars()}
+        known.update(connection.execute(query).scalars())
+        count, first = 0, list[int]()
+        for before, after in pairwise(sorted(known)):
+            count += after - before - 1
+            first += range(before + 1, min(after, before + 1 + _MAX_SHOWN - len(first)))
+        if count:
+            every[what] = Gap(count, tuple(first))
+    return every

@@ -40,7 +40,7 @@ from receipts.store.tables import (
     supersessions,
     verdicts,
 )
-from receipts.store.verdicts import SIDES, Sides, sides_of, sides_of_claims
+from receipts.store.verdicts import SIDES, sides_of, sides_of_claims
 
 if TYPE_CHECKING:
     from receipts.store.store import Store
@@ -257,31 +257,33 @@ class Inspection:
         yield from self._each(query, receipts.c.seq, self._kept)
 
     def _kept(self, rows: Sequence[Any]) -> Iterator[ReceiptRecord]:
-        first = self._first_verdicts([row[0] for row in rows])
-        for row in rows:
-            columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
-            codec, size, body = row[len(COLUMNS) :]
-            raw, why = (None, "its document is not there") if body is None else readable_body(codec, body)
-            yield ReceiptRecord(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
-
-    def _first_verdicts(self, numbers: Sequence[int]) -> dict[int, tuple[VerdictColumns, str]]:
         query = (
             select(subjects.c.receipt, verdicts.c.status, verdicts.c.rules, verdicts.c.codec, verdicts.c.body)
             .join(verdicts, verdicts.c.seq == subjects.c.verdict)
-            .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_(numbers))
+            .where(verdicts.c.kind == "receipt", subjects.c.receipt.in_([row[0] for row in rows]))
             .order_by(verdicts.c.seq)
         )
         first: dict[int, tuple[VerdictColumns, str]] = {}
         for number, status, rules, codec, body in self._connection.execute(query):
             if number not in first:
                 first[number] = VerdictColumns.of(status, json_body(codec, body)[0] or {}), rules
-        return first
+        for row in rows:
+            columns = dict(zip(COLUMNS, row[: len(COLUMNS)], strict=True))
+            codec, size, body = row[len(COLUMNS) :]
+            raw, why = (None, "its document is not there") if body is None else readable_body(codec, body)
+            yield ReceiptRecord(row[0], str(columns["id"]), columns, raw, why, size, *first.get(row[0], (None, None)))
 
     def verdicts(self) -> Iterator[VerdictRecord | Unreadable]:
         """Every verdict on receipts and comparisons, then every one on claims, in the order of their numbers."""
         for table in (verdicts, claim_verdicts):
-            given = partial(_given, table, partial(SIDES[table.name], self._connection))
-            yield from self._each(select(*table.c), table.c.seq, given)
+            yield from self._each(select(*table.c), table.c.seq, partial(self._given, table))
+
+    def _given(self, table: Table, rows: Sequence[Any]) -> Iterator[VerdictRecord]:
+        sides = SIDES[table.name](self._connection, [row.seq for row in rows])
+        for row in rows:
+            body, why = json_body(row.codec, row.body)
+            values = {name: value for name, value in row._mapping.items() if name != "body"}
+            yield VerdictRecord(table.name, row.seq, values, body, why, tuple(sides[row.seq]))
 
     def dangling(self) -> Iterator[Dangling]:
         """Rows that name a receipt or a claim which is neither there nor has a tombstone."""
@@ -361,42 +363,28 @@ class Inspection:
         self, query: Select[Any], number: Column[int], make: Callable[[Sequence[Any]], Iterator[Any]]
     ) -> Iterator[Any]:
         """Rows in the order of their numbers, some at a time; where some cannot be read, one at a time."""
-        table, after = str(number.table), -1
-        while numbers := self._numbers(number, after):
-            rows = query.where(number >= numbers[0], number <= numbers[-1]).order_by(number)
-            try:
-                yield from list(make(self._connection.execute(rows).all()))
-            except _DAMAGE as error:
-                if engine_of(self._connection).ends_on_error(error):
-                    raise
-                yield from self._one_by_one(query, number, numbers, table, make)
+        numbered, after = select(number).order_by(number).limit(AT_ONCE), -1
+        while numbers := self._connection.execute(numbered.where(number > after)).scalars().all():
+            yield from self._some(query, number, numbers, make)
             after = numbers[-1]
 
-    def _numbers(self, number: Column[int], after: int) -> list[int]:
-        query = select(number).where(number > after).order_by(number).limit(AT_ONCE)
-        return list(self._connection.execute(query).scalars())
-
-    def _one_by_one(
+    def _some(
         self,
         query: Select[Any],
         number: Column[int],
         numbers: Sequence[int],
-        table: str,
         make: Callable[[Sequence[Any]], Iterator[Any]],
     ) -> Iterator[Any]:
-        for one in numbers:
-            try:
-                yield from list(make(self._connection.execute(query.where(number == one)).all()))
-            except _DAMAGE as error:
-                yield Unreadable(table, one, _words(error))
-
-
-def _given(table: Table, related: Callable[[Sequence[int]], Sides], rows: Sequence[Any]) -> Iterator[VerdictRecord]:
-    sides = related([row.seq for row in rows])
-    for row in rows:
-        body, why = json_body(row.codec, row.body)
-        values = {name: value for name, value in row._mapping.items() if name != "body"}
-        yield VerdictRecord(table.name, row.seq, values, body, why, tuple(sides[row.seq]))
+        rows = query.where(number >= numbers[0], number <= numbers[-1]).order_by(number)
+        try:
+            yield from list(make(self._connection.execute(rows).all()))
+        except _DAMAGE as error:
+            if engine_of(self._connection).ends_on_error(error):
+                raise
+            if len(numbers) == 1:
+                yield Unreadable(str(number.table), numbers[0], _words(error))
+            for one in numbers if len(numbers) > 1 else ():
+                yield from self._some(query, number, [one], make)
 
 
 def _words(error: Exception) -> str:

@@ -64,42 +64,6 @@ class _Row(NamedTuple):
     at: datetime
 
 
-def _receipts_after(connection: Connection, after: int, scope: Scope) -> tuple[int | None, list[LastVerdict]]:
-    """Of the next receipts after a number, those whose last verdict is not settled; and the last number.
-
-    The number is None where there are no more.
-    """
-    query = select(receipts.c.seq, receipts.c.id, receipts.c.lane).where(receipts.c.seq > after)
-    query = query if scope.since is None else query.where(receipts.c.submitted_at >= scope.since)
-    rows = connection.execute(query.order_by(receipts.c.seq).limit(AT_ONCE)).all()
-    if not rows:
-        return None, []
-    sealed = last_sealed(connection, "verdicts")
-    last = _last(connection, [row.seq for row in rows])
-    stale = {number: row for number, (row, before) in last.items() if not scope.settled(row, before, sealed)}
-    bodies = documents_of(connection, list(stale))
-    reports = [
-        LastVerdict(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
-        for row in rows
-        if row.seq in stale and row.seq in bodies
-    ]
-    return rows[-1].seq, reports
-
-
-def _last(connection: Connection, numbers: Sequence[int]) -> dict[int, tuple[Any, Any]]:
-    """The last verdict on each receipt, and the one before it."""
-    query = (
-        select(subjects.c.receipt, *(verdicts.c[name] for name in ("seq", "status", "rules", "judge", "codec", "body")))
-        .join(verdicts, verdicts.c.seq == subjects.c.verdict)
-        .where(subjects.c.receipt.in_(numbers), verdicts.c.kind == "receipt")
-        .order_by(verdicts.c.seq)
-    )
-    last: dict[int, tuple[Any, Any]] = {}
-    for row in connection.execute(query):
-        last[row.receipt] = row, last.get(row.receipt, (None, None))[0]
-    return last
-
-
 def _json(row: Any) -> dict[str, Any]:
     document = json.loads(unpack(row.codec, row.body, f"verdict {row.seq}"))
     if not isinstance(document, dict) or not {"status", "rules", "judge"} <= document.keys():
@@ -131,11 +95,34 @@ class Stale:
 
     def receipts(self) -> Iterator[list[LastVerdict]]:
         """Receipts with their last verdicts, where those are not settled, some at a time and maybe none."""
-        after: int | None = -1
-        while after is not None:
+        query = select(receipts.c.seq, receipts.c.id, receipts.c.lane).order_by(receipts.c.seq).limit(AT_ONCE)
+        if self._scope.since is not None:
+            query = query.where(receipts.c.submitted_at >= self._scope.since)
+        columns = (verdicts.c[name] for name in ("seq", "status", "rules", "judge", "codec", "body"))
+        of_receipts = (
+            select(subjects.c.receipt, *columns)
+            .join(verdicts, verdicts.c.seq == subjects.c.verdict)
+            .where(verdicts.c.kind == "receipt")
+            .order_by(verdicts.c.seq)
+        )
+        after = -1
+        while True:
             with self._store.database.reading() as connection:
-                after, reports = _receipts_after(connection, after, self._scope)
-            yield reports
+                rows = connection.execute(query.where(receipts.c.seq > after)).all()
+                if not rows:
+                    return
+                last: dict[int, tuple[Any, Any]] = {}  # the last verdict on each receipt, and the one before it
+                for row in connection.execute(of_receipts.where(subjects.c.receipt.in_([row.seq for row in rows]))):
+                    last[row.receipt] = row, last.get(row.receipt, (None, None))[0]
+                sealed, settled = last_sealed(connection, "verdicts"), self._scope.settled
+                stale = {number: row for number, (row, before) in last.items() if not settled(row, before, sealed)}
+                bodies = documents_of(connection, list(stale))
+            yield [
+                LastVerdict(row.seq, row.id, row.lane, bodies[row.seq], _json(stale[row.seq]))
+                for row in rows
+                if row.seq in stale and row.seq in bodies
+            ]
+            after = rows[-1].seq
 
     def comparisons(self) -> Iterator[LastComparison]:
         """The last verdict on each comparison, where it is not settled, in the order in which they were given.

@@ -140,41 +140,6 @@ def replacing(row: Mapping[str, Any], related: Sequence[RelatedReceipt]) -> list
     return [other for other in related if other.supersedes == row["id"] and other.launch == row["launch"]]
 
 
-def rival(
-    row: Mapping[str, Any], related: Sequence[RelatedReceipt], replaced: Sequence[RelatedReceipt]
-) -> RelatedReceipt | None:
-    """The receipt of its launch that would stand beside this one: a launch has at most one that stands."""
-    gone = {other.id for other in replaced}
-    stand = (other for other in related if other.launch == row["launch"] and other.superseded is None)
-    return next((other for other in stand if other.id not in gone), None)
-
-
-class Existing(NamedTuple):
-    """The world of some receipts, numbers of their configurations where they are known, and numbers for new rows.
-
-    ``numbers`` gives, for each receipt that is new, that of its row and that of its verdict.
-    """
-
-    world: World
-    placed: dict[bytes, int]
-    numbers: Iterator[Sequence[int]]
-
-
-def related(connection: Connection, rows: Sequence[Mapping[str, Any]], configured: Iterable[Configuration]) -> Existing:
-    """Ask for what is stored around the rows of receipts; takes the lock, and of PostgreSQL one round trip."""
-    engine = engine_of(connection)
-    asks: list[Ask] = [
-        *ask_related(connection, rows),
-        (_CONFIGURED, {"digests": engine.values(sorted({one.digest for one in configured}))}),
-        engine.numbers((receipts, verdicts), len(rows)),
-    ]
-    replaces = any(row["supersedes"] is not None for row in rows)
-    # Numbers are given out before anything is written, so that every row can be written at once.
-    *_, existing, purged, placed, numbers = engine.together(connection, [*engine.asks_locked(alone=replaces), *asks])
-    world = World((RelatedReceipt(*row) for row in existing), purged)
-    return Existing(world, {bytes(whole): seq for whole, seq in placed}, iter(numbers))
-
-
 def ask_related(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Ask]:
     """What to ask for the neighbours of the rows of receipts, those that are stored among them, and for tombstones."""
     ids, launches = [row["id"] for row in rows], [row["launch"] for row in rows]
@@ -248,7 +213,18 @@ def take(
     """
     if not items:
         return []
-    world, placed, numbers = related(connection, [item.row for item in items], [item.configuration for item in items])
+    # What is stored around them is asked for in one round trip, which takes the lock. Numbers for the row and the
+    # verdict of each are given out before anything is written, so that every row can be written at once.
+    engine, rows = engine_of(connection), [item.row for item in items]
+    asks: list[Ask] = [
+        *engine.asks_locked(alone=any(row["supersedes"] is not None for row in rows)),
+        *ask_related(connection, rows),
+        (_CONFIGURED, {"digests": engine.values(sorted({item.configuration.digest for item in items}))}),
+        engine.numbers((receipts, verdicts), len(rows)),
+    ]
+    *_, existing, purged, configured, given = engine.together(connection, asks)
+    world, numbers = World((RelatedReceipt(*row) for row in existing), purged), iter(given)
+    placed: dict[bytes, int] = {bytes(whole): seq for whole, seq in configured}
     new: list[_New] = []
     outcomes: list[Submitted | ConflictError] = []
     for item in items:
@@ -260,7 +236,7 @@ def take(
         unknown = [one.item.configuration for one in new if one.item.configuration.whole not in placed]
         if unknown:
             placed |= index.numbers(connection, unknown)
-        engine_of(connection).write(connection, _rows(new, placed, actor), end=True)
+        engine.write(connection, _rows(new, placed, actor), end=True)
     return outcomes
 
 
@@ -291,8 +267,13 @@ def _decide(
     related = world.related(row)
     replaced = replaced_by(row, related)
     later = [other for other in replacing(row, related) if same_principal(other.actor, actor)]
-    if not decides:
-        _refuse_anothers(replaced, item, actor)
+    for other in replaced if not decides else ():
+        # A document alone takes nobody else's receipt away: that is for a person to decide.
+        if other.superseded is None and not same_principal(other.actor, actor):
+            raise ConflictError(
+                f"{item.source}: it says that it replaces {other.id[:12]}, which {other.actor} submitted, and not "
+                f'{actor}. To replace it: receipts submit --supersede "the reason", by a person or token that decides'
+            )
     if not later:
         _refuse_second(related, item, replaced)
     generation = 1 + max((other.generation for other in related if other.launch == row["launch"]), default=-1)
@@ -321,19 +302,11 @@ def _decide(
     )
 
 
-def _refuse_anothers(replaced: Sequence[RelatedReceipt], item: Prepared, actor: str) -> None:
-    """A document alone takes nobody else's receipt away: that is for a person to decide."""
-    for other in replaced:
-        if other.superseded is None and not same_principal(other.actor, actor):
-            raise ConflictError(
-                f"{item.source}: it says that it replaces {other.id[:12]}, which {other.actor} submitted, and not "
-                f'{actor}. To replace it: receipts submit --supersede "the reason", by a person or token that decides'
-            )
-
-
 def _refuse_second(neighbours: Sequence[RelatedReceipt], item: Prepared, replaced: Sequence[RelatedReceipt]) -> None:
     """A launch has at most one receipt that is not withdrawn; one that arrives superseded is not a second."""
-    other = rival(item.row, neighbours, replaced)
+    gone = {other.id for other in replaced}
+    own = (other for other in neighbours if other.launch == item.row["launch"] and other.superseded is None)
+    other = next((other for other in own if other.id not in gone), None)
     if other is not None:
         whose = f"which {other.actor} submitted, " if other.actor else ""
         raise ConflictError(

@@ -170,7 +170,7 @@ def test_a_file_that_came_meanwhile_is_not_replaced(
 
 def test_a_copy_that_is_not_whole_gets_no_name(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "kept.sqlite"
-    name = "copy_pages" if store.url.endswith("sqlite") else "_copy_out"
+    name = "copy_pages" if store.url.endswith("sqlite") else "copy_rows"
     copy = getattr(module, name)
 
     def damaged(engine: object, made: Path) -> None:

@@ -108,23 +108,31 @@ def launches(
 
 def one_axis_away(connection: Connection, of: Configuration, axis: str | None, limit: int) -> dict[int, str]:
     """Numbers of configurations that may differ in one axis, with the axis; the newest ``limit`` of each axis."""
-    numbers: dict[str, list[int]] = {}
-    for number, name in _apart(connection, of, _candidates(connection, of, axis, limit), axis).items():
-        numbers.setdefault(name, []).append(number)
-    return {number: name for name, held in numbers.items() for number in sorted(held)[-limit:]}
-
-
-def _candidates(connection: Connection, of: Configuration, axis: str | None, limit: int) -> set[int]:
-    """Numbers of configurations that share a digest without an axis, this one's own among them."""
+    # What shares a digest without an axis, this one's own among them.
     axes_left_out = [axis] if axis is not None else [*of.parts, *(name for name in of.follow if name not in of.parts)]
-    numbers = {number for number, _ in sharing(connection, [(of, name) for name in axes_left_out], limit)}
+    candidates = {number for number, _ in sharing(connection, [(of, name) for name in axes_left_out], limit)}
     if axis is None:
         # Another may have a key that this one does not: then leaving it out leaves this one.
-        numbers |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
+        candidates |= {row[0] for row in _SHARED.read(connection, [(of.digest,)], limit + 1)}
     # And this one may have a key that another does not.
     lacking = {of.without(name) for name in axes_left_out if name.partition(".")[0] in OPEN_MAPS}
     keys = [(digest,) for digest in lacking if digest is not None]
-    return numbers | {row[0] for row in _BY_DIGEST.read(connection, keys, limit + 1)}
+    candidates |= {row[0] for row in _BY_DIGEST.read(connection, keys, limit + 1)}
+    # They are compared by the values themselves: equal digests are only a hint.
+    own = {number: part.axis for number, part in own_values(connection, of)}
+    unheld = set(of.parts) - set(own.values())
+    differing: dict[int, tuple[frozenset[int], set[str]]] = {}
+    for number, held in values_of(connection, candidates).items():
+        differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
+    foreign = {value for values, _ in differing.values() for value in values}
+    names: dict[int, str] = dict(AXIS.read(connection, ((value,) for value in foreign)))
+    numbers: dict[str, list[int]] = {}
+    for number, (values, missing) in differing.items():
+        apart = missing | {names[value] for value in values if value in names}
+        first = next((name for name in sorted(apart) if apart <= {name, *of.followers(name)}), None)
+        if first is not None and axis in (None, first):
+            numbers.setdefault(first, []).append(number)
+    return {number: name for name, several in numbers.items() for number in sorted(several)[-limit:]}
 
 
 def sharing(
@@ -137,27 +145,6 @@ def sharing(
     left = {digest: of for of, axis in axes_left_out if (digest := of.without(axis)) is not None}
     rows = _SHARED.read(connection, [(digest,) for digest in left], limit + 1)
     return [(number, left[digest]) for number, digest in rows]
-
-
-def _apart(connection: Connection, of: Configuration, candidates: Iterable[int], axis: str | None) -> dict[int, str]:
-    """The axis in which each configuration differs, by its number; those that differ in others are left out.
-
-    Compared by the values themselves: equal digests are only a hint.
-    """
-    own = {number: part.axis for number, part in own_values(connection, of)}
-    unheld = set(of.parts) - set(own.values())
-    differing: dict[int, tuple[frozenset[int], set[str]]] = {}
-    for number, held in values_of(connection, candidates).items():
-        differing[number] = held - own.keys(), {own[value] for value in own.keys() - held} | unheld
-    foreign = {value for values, _ in differing.values() for value in values}
-    names: dict[int, str] = dict(AXIS.read(connection, ((value,) for value in foreign)))
-    axis_by_number = {}
-    for number, (values, missing) in differing.items():
-        apart = missing | {names[value] for value in values if value in names}
-        first = next((name for name in sorted(apart) if apart <= {name, *of.followers(name)}), None)
-        if first is not None and axis in (None, first):
-            axis_by_number[number] = first
-    return axis_by_number
 
 
 def own_values(connection: Connection, of: Configuration) -> Iterator[tuple[int, AxisPart]]:
@@ -318,10 +305,7 @@ def _launched(connection: Connection, configurations: Mapping[int, Configuration
         ok = [rows[seq] for seq in good.get(number, ()) if seq in rows]
         failed = rows.get(bad.get(number, 0))
         if ok or failed is not None:
-            between.append(Between(item, max(ok, key=_speaks, default=None), len(ok), failed))
+            # One with its steps, and without an offense, stands for the others; then it is the newest.
+            ok.sort(key=lambda at: (at.rate_source == "steps", at.rate_status == "valid", at.started, at.seq))
+            between.append(Between(item, ok[-1] if ok else None, len(ok), failed))
     return between
-
-
-def _speaks(item: Entry) -> tuple[bool, bool, float, int]:
-    """What a launch must have to stand for the others: its steps, and no offence; then it is the newest."""
-    return item.rate_source == "steps", item.rate_status == "valid", item.started.timestamp(), item.seq

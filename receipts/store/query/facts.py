@@ -166,8 +166,24 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     lanes = {item.receipt.run.lane for item in group}
     kinds = dict.fromkeys((lane, decided[item.id].shape) for lane in lanes for item in group if len(lanes) == 1)
     failures = (failure for item in group for failure in earlier_failures(known.get((item.id, "failures"), ())))
+    # The last word on each receipt: said in the store, by a stored receipt that names it, or within the group.
+    superseded = dict(Facts.among(group).superseded)
+    ids = [item.id for item in group]
+    launches = {item.receipt.run.launch: item.id for item in group}
+    launch_of = {item.id: item.receipt.run.launch for item in group}
+    among = engine_of(connection).among
+    columns = (receipts.c[name] for name in ("id", "launch", "supersedes", "supersedes_reason"))
+    for row in connection.execute(select(*columns).where(among(receipts.c.supersedes, [*ids, *launches]))):
+        named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
+        if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
+            superseded[named] = (row.id, row.supersedes_reason or "")
+    statements = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
+    for statement in connection.execute(statements):
+        superseded[statement.receipt] = (statement.successor or "", statement.reason)
+        if statement.successor == statement.receipt:  # its retraction was withdrawn
+            del superseded[statement.receipt]
     known_facts = Facts(
-        superseded=_superseded(connection, group),
+        superseded=superseded,
         shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
         failures=tuple(dict.fromkeys(failures)),
         now=datetime.now(UTC),
@@ -241,26 +257,6 @@ def _with_related(group: Sequence[Parsed], known_facts: Facts, known: Known, act
 def _parsed(row: Row) -> Parsed:
     receipt_id, codec, body, *_ = row
     return parse_again(unpacked_document(codec, body, receipt_id))
-
-
-def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:
-    """The last word on each receipt: said in the store, by a stored receipt that names it, or within the group."""
-    superseded = dict(Facts.among(group).superseded)
-    ids = [item.id for item in group]
-    launches = {item.receipt.run.launch: item.id for item in group}
-    launch_of = {item.id: item.receipt.run.launch for item in group}
-    among = engine_of(connection).among
-    columns = (receipts.c[name] for name in ("id", "launch", "supersedes", "supersedes_reason"))
-    for row in connection.execute(select(*columns).where(among(receipts.c.supersedes, [*ids, *launches]))):
-        named = row.supersedes if row.supersedes in ids else launches[row.supersedes]
-        if row.id != named and row.launch == launch_of[named] and row.launch != row.supersedes:
-            superseded[named] = (row.id, row.supersedes_reason or "")
-    statements = select(supersessions).where(among(supersessions.c.receipt, ids)).order_by(supersessions.c.seq)
-    for statement in connection.execute(statements):
-        superseded[statement.receipt] = (statement.successor or "", statement.reason)
-        if statement.successor == statement.receipt:  # its retraction was withdrawn
-            del superseded[statement.receipt]
-    return superseded
 
 
 def _first_shape(row: Any, *conditions: ColumnElement[bool]) -> ScalarSelect[Any]:

@@ -10,6 +10,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, select
 
 from receipts.base.errors import NotFound, near
+from receipts.base.units import named
 from receipts.store.entries import standing
 from receipts.store.query import condition
 from receipts.store.query.lists import Filters, find
@@ -31,7 +32,14 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
     beginning of an id and a label.
     """
     if text.startswith("@"):
-        return [_pinned(connection, text[1:])]
+        query = select(pins.c.receipt).where(pins.c.name == text[1:]).order_by(pins.c.seq.desc()).limit(1)
+        pinned: str | None = connection.execute(query).scalar()
+        if pinned is None:
+            names = sorted(set(connection.execute(select(pins.c.name)).scalars()))
+            do = f"known: {named(names, MAX_SHOWN)}" if names else "set one: receipts pin @NAME ID"
+            raise NotFound(f"there is no pin {text}; {do}")
+        _refuse_purged(connection, pinned)
+        return [pinned]
     conditions = _conditions(text)
     if text.startswith("label=") and not conditions:
         return _labelled(connection, text, text.removeprefix("label="))
@@ -43,7 +51,11 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
             if ids := [item.id for item in find(connection, Filters(wanted, superseded))]:
                 return ids
         raise NotFound(f"no receipt meets {text!r}; see: receipts list {' '.join(map(repr, conditions))}")
-    by_id = _by_id(connection, text.lower()) if _HEX.match(text.lower()) else []
+    by_id: list[str] = []
+    if _HEX.match(start := text.lower()):
+        # All 64 digits are one key; of fewer a few are enough to name.
+        query = select(receipts.c.id).where(receipts.c.id >= start, receipts.c.id < f"{start}g").order_by(receipts.c.id)
+        by_id = list(connection.execute(query.limit(MAX_SHOWN + 1)).scalars())
     if by_id and by_name and by_id != by_name:
         raise NotFound(
             f"{text!r} is a label and the beginning of {by_id[0][:16]}; write label={text}, or more of the id"
@@ -51,7 +63,8 @@ def resolve_all(connection: Connection, text: str) -> list[str]:
     if by_name:
         return by_name
     if len(by_id) > 1:
-        raise NotFound(f"{text!r} is the beginning of {_listed([item[:16] for item in by_id])}; write more of it")
+        beginnings = named([item[:16] for item in by_id], MAX_SHOWN)
+        raise NotFound(f"{text!r} is the beginning of {beginnings}; write more of it")
     if by_id:
         return by_id
     raise _unknown(connection, text)
@@ -68,7 +81,7 @@ def resolve(connection: Connection, text: str, *, repeated: bool = False) -> str
         return ids[0]
     if repeated and (one := _of_one_configuration(connection, ids)):
         return one
-    shown, of = _listed([item[:12] for item in ids]), " of several configurations" if repeated else ""
+    shown, of = named([item[:12] for item in ids], MAX_SHOWN), " of several configurations" if repeated else ""
     raise NotFound(f"{len(ids)} receipts{of} are called {text!r}: {shown}; write the id of one")
 
 
@@ -85,34 +98,13 @@ def _of_one_configuration(connection: Connection, ids: Sequence[str]) -> str | N
     return min(ids, key=lambda item: (rows[item].outcome != "ok", rows[item].kind != "training"))
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
-    return ", ".join(names[:MAX_SHOWN]) + more
-
-
-def _pinned(connection: Connection, name: str) -> str:
-    query = select(pins.c.receipt).where(pins.c.name == name).order_by(pins.c.seq.desc()).limit(1)
-    row = connection.execute(query).first()
-    if row is None or row.receipt is None:
-        known = _listed(sorted(set(connection.execute(select(pins.c.name)).scalars())))
-        raise NotFound(
-            f"there is no pin @{name}; " + (f"known: {known}" if known else "set one: receipts pin @NAME ID")
-        )
-    _refuse_purged(connection, row.receipt)
-    pinned: str = row.receipt
-    return pinned
-
-
 def _labelled(connection: Connection, text: str, pattern: str) -> list[str]:
     start, label = pattern_prefix(pattern), receipts.c.label
-    if start == pattern:
-        ids = _called(connection, label == pattern)
-    else:
-        beginning = begins_with(label, start) if start else label.is_not(None)
-        ids = _called(connection, beginning, lambda name: fnmatch.fnmatchcase(name, pattern))
-    if ids:
-        return ids
-    raise NotFound(f"no receipt has {text}; see: receipts list")
+    beginning = label == pattern if start == pattern else begins_with(label, start) if start else label.is_not(None)
+    ids = _called(connection, beginning, lambda name: start == pattern or fnmatch.fnmatchcase(name, pattern))
+    if not ids:
+        raise NotFound(f"no receipt has {text}; see: receipts list")
+    return ids
 
 
 def _conditions(text: str) -> list[str]:
@@ -142,17 +134,6 @@ def _called(
         if ids:
             return ids
     return []
-
-
-def _by_id(connection: Connection, beginning: str) -> list[str]:
-    column = receipts.c.id
-    if len(beginning) == 64:
-        query = select(column).where(column == beginning)
-    else:
-        query = (
-            select(column).where(column >= beginning, column < beginning + "g").order_by(column).limit(MAX_SHOWN + 1)
-        )
-    return list(connection.execute(query).scalars())
 
 
 def _unknown(connection: Connection, text: str) -> NotFound:

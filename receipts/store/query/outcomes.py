@@ -132,18 +132,15 @@ def spread(
     connection: Connection, lane: str, key: ShapeKey, shapes: Sequence[ReachedShape]
 ) -> tuple[ReachedShape, ...]:
     """The shapes with the days and hosts of their launches, where there are enough launches for that to matter."""
-    return tuple(
-        _spread(connection, lane, key, item) if item.launches >= MIN_SPREAD_LAUNCHES else item for item in shapes
-    )
-
-
-def _spread(connection: Connection, lane: str, key: ShapeKey, shape: ReachedShape) -> ReachedShape:
-    wanted = {**given(lane, key), **{name: getattr(shape, name) for name in SIZE}}
-    good = [*_FIRST.all(connection, wanted), *_LAST.all(connection, wanted)]
-    return shape._replace(
-        days=len({started.date() for started, _ in good}),
-        hosts=len({host for _, host in good if host is not None}),
-    )
+    known = []
+    for shape in shapes:
+        if shape.launches >= MIN_SPREAD_LAUNCHES:
+            wanted = {**given(lane, key), **{name: getattr(shape, name) for name in SIZE}}
+            good = [*_FIRST.all(connection, wanted), *_LAST.all(connection, wanted)]
+            days, hosts = {started.date() for started, _ in good}, {host for _, host in good if host is not None}
+            shape = shape._replace(days=len(days), hosts=len(hosts))
+        known.append(shape)
+    return tuple(known)
 
 
 # A crash or a hang that comes back is as dear as memory that runs out; a loss that diverged says nothing of fitting.

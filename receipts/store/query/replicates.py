@@ -226,8 +226,23 @@ def _replicate_conditions(
     connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None
 ) -> list[ColumnElement[bool]]:
     run = parsed.receipt.run
-    placed = _in_index(own) if holds_lane(connection, own) else _in_columns(parsed, own)
-    conditions = [placed, receipts.c.kind == run.kind, standing()]
+    conditions: list[ColumnElement[bool]] = [receipts.c.kind == run.kind, standing()]
+    if holds_lane(connection, own):
+        placed = select(placements.c.receipt).join(configurations, configurations.c.seq == placements.c.configuration)
+        known = [of for of in (own, own.plain) if of is not None]  # of launches from before inputs were recorded, too
+        alike = [and_(configurations.c.digest == of.digest, configurations.c.whole == of.whole) for of in known]
+        conditions.append(receipts.c.seq.in_(placed.where(or_(*alike))))
+    else:
+        # An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either.
+        # A context fills what is unstated; if nothing is, it may be another one.
+        names = (*_SHAPE, "context") if own.anchor is not None else _SHAPE
+        values: dict[str, Any] = {name: parsed.stated.get(PATHS[name]) for name in names}
+        chip = find_accelerator(values["accelerator"]) if values["accelerator"] else None
+        values["accelerator"] = chip.key if chip is not None else cut(values["accelerator"])
+        conditions.append(receipts.c.lane == cut(safe(own.lane)))
+        # `IS NULL` rather than `IS NOT DISTINCT FROM`, which PostgreSQL answers without an index.
+        for name, value in values.items():
+            conditions.append(receipts.c[name].is_(None) if value is None else receipts.c[name] == value)
     if run.outcome not in UNFAILED:
         conditions.append(receipts.c.outcome == run.outcome)
     if until is not None:
@@ -251,24 +266,3 @@ def replicate_candidates(
     )
     query = query.order_by(receipts.c.outcome != run.outcome, _SPOILT, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())
-
-
-def _in_index(own: Configuration) -> ColumnElement[bool]:
-    placed = select(placements.c.receipt).join(configurations, configurations.c.seq == placements.c.configuration)
-    known = [of for of in (own, own.plain) if of is not None]  # of launches from before inputs were recorded, too
-    alike = [and_(configurations.c.digest == of.digest, configurations.c.whole == of.whole) for of in known]
-    return receipts.c.seq.in_(placed.where(or_(*alike)))
-
-
-def _in_columns(parsed: Parsed, own: Configuration) -> ColumnElement[bool]:
-    """An axis that is unstated on one side only is unknown, so that such a receipt is no replicate either."""
-    # A context fills what is unstated; if nothing is, it may be another one.
-    names = (*_SHAPE, "context") if own.anchor is not None else _SHAPE
-    values: dict[str, Any] = {name: parsed.stated.get(PATHS[name]) for name in names}
-    known = find_accelerator(values["accelerator"]) if values["accelerator"] else None
-    values["accelerator"] = known.key if known is not None else cut(values["accelerator"])
-    # `IS NULL` rather than `IS NOT DISTINCT FROM`, which PostgreSQL answers without an index.
-    same = (
-        receipts.c[name].is_(None) if value is None else receipts.c[name] == value for name, value in values.items()
-    )
-    return and_(receipts.c.lane == cut(safe(own.lane)), *same)

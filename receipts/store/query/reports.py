@@ -169,7 +169,7 @@ def _placed(*columns: Any) -> Select[Any]:
     return select(*columns).select_from(receipts).outerjoin(placements, placements.c.receipt == receipts.c.seq)
 
 
-def _configurations(connection: Connection, scope: ReportScope, rules: Rules, most: int) -> list[ShapeConfiguration]:
+def ranked_shapes(connection: Connection, scope: ReportScope, rules: Rules, most: int) -> list[ShapeConfiguration]:
     """Of every shape the configurations with the highest mean rate: so many repeated ones, and as many of one launch.
 
     A mean, for a maximum grows with the number of launches.
@@ -185,7 +185,7 @@ def _configurations(connection: Connection, scope: ReportScope, rules: Rules, mo
     return [ShapeConfiguration(tuple(row[:-1]), row[-1]) for row in rows]
 
 
-def _results(
+def results_of(
     connection: Connection, numbers: Sequence[int], scope: ReportScope, rules: Rules, most: int
 ) -> dict[int, list[Entry]]:
     """Launches of configurations that may be valid results, by their numbers, so many of each, the newest first."""
@@ -216,7 +216,7 @@ class CourseLaunch(NamedTuple):
     rate: float
 
 
-def _course(connection: Connection, shape: Mapping[str, Any], until: datetime, most: int) -> list[CourseLaunch]:
+def shape_course(connection: Connection, shape: Mapping[str, Any], until: datetime, most: int) -> list[CourseLaunch]:
     """The newest launches of one shape that count and ran until a moment, in the order in which they ran."""
     alike = (receipts.c[name].is_not_distinct_from(shape[name]) for name in SHAPE if name != "lane")
     query = _placed(receipts.c.id, _NUMBER, receipts.c.started, receipts.c.session, ENDED, _RATE).where(
@@ -265,7 +265,7 @@ def _by_name(
     return {name: sorted(held.values(), reverse=True) for name, held in by_name.items()}
 
 
-def _since(connection: Connection, since: datetime | None, scope: ReportScope) -> list[NumberedEntry]:
+def ran_since(connection: Connection, since: datetime | None, scope: ReportScope) -> list[NumberedEntry]:
     """What ran from a moment on, or ever, superseded receipts among it; in no order."""
     query = (
         select_entries()
@@ -279,18 +279,18 @@ def _since(connection: Connection, since: datetime | None, scope: ReportScope) -
     return [NumberedEntry(entry_of(row[:-1]), row[-1]) for row in rows]
 
 
-def _newest(connection: Connection, scope: ReportScope) -> datetime | None:
+def last_ran(connection: Connection, scope: ReportScope) -> datetime | None:
     """When the last of them ran."""
     last: datetime | None = connection.scalar(select(func.max(ENDED)).where(*scope.clauses))
     return last
 
 
-def _lanes(connection: Connection) -> list[str]:
+def lane_names(connection: Connection) -> list[str]:
     """Every lane that has a receipt: a look-up each, however many receipts."""
     return list(connection.execute(distinct_texts(receipts.c.lane)).scalars())
 
 
-def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
+def last_verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | None = None) -> dict[int, bytes]:
     """The last verdict on each of some receipts, under a rule set or any, as JSON, by their numbers."""
     columns = (verdicts.c[name] for name in ("seq", "rules", "judge", "codec", "body"))
     query = (
@@ -304,31 +304,31 @@ def _verdicts(connection: Connection, numbers: Sequence[int], rules: Rules | Non
     return {number: unpack(row.codec, row.body, f"verdict {row.seq}") for number, row in last.items()}
 
 
-def _witnesses(connection: Connection, of: Iterable[Entry]) -> dict[str, list[Entry]]:
+def witnesses_of(connection: Connection, of: Iterable[Entry]) -> dict[str, list[Entry]]:
     """Receipts that stand and name one of these, or its launch, as what they witness; by the name, newest first."""
     names = (name for row in of for name in (row.id, row.launch))
     return _by_name(connection, names, (receipts.c.witness_for, [standing()]))
 
 
-def _named(connection: Connection, names: Iterable[str]) -> dict[str, list[Entry]]:
+def receipts_named(connection: Connection, names: Iterable[str]) -> dict[str, list[Entry]]:
     """Receipts of these ids, and those of these launches that stand; by the name, newest first."""
     return _by_name(connection, names, (receipts.c.id, ()), (receipts.c.launch, [standing()]))
 
 
-def _place(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
+def configuration_numbers(connection: Connection, ids: Sequence[str]) -> dict[str, int]:
     """Numbers of the configurations of some receipts, by their ids."""
     query = select(receipts.c.id, placements.c.configuration).join(placements, placements.c.receipt == receipts.c.seq)
     rows = connection.execute(query.where(engine_of(connection).among(receipts.c.id, ids)))
     return {row.id: row.configuration for row in rows}
 
 
-def _launches(connection: Connection, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
+def launches_of(connection: Connection, configuration: int, kind: str, until: datetime, most: int) -> list[Entry]:
     """Launches of a configuration that stand and ended well, so many, those that the store took in last first."""
     given = {"configuration": configuration, "kind": kind, "until": until, "most": most}
     return [entry_of(row) for row in _LAUNCHES.all(connection, given)]
 
 
-def _recent(connection: Connection, scope: ReportScope, kinds: Sequence[str], most: int) -> list[Entry]:
+def recent_launches(connection: Connection, scope: ReportScope, kinds: Sequence[str], most: int) -> list[Entry]:
     """The launches of one lane that started last, stand and ended well; at most so many."""
     conditions = (
         Condition("lane", "=", scope.lanes[0]),
@@ -343,19 +343,19 @@ def _recent(connection: Connection, scope: ReportScope, kinds: Sequence[str], mo
 class ReportQueries(Repository):
     """A store as a report reads it. Every method is one transaction. Raises StoreError."""
 
-    since = reads(_since)
-    newest = reads(_newest)
-    lanes = reads(_lanes)
-    configurations = reads(_configurations)
-    results = reads(_results)
-    course = reads(_course)
-    verdicts = reads(_verdicts)
-    witnesses = reads(_witnesses)
-    named = reads(_named)
+    since = reads(ran_since)
+    newest = reads(last_ran)
+    lanes = reads(lane_names)
+    configurations = reads(ranked_shapes)
+    results = reads(results_of)
+    course = reads(shape_course)
+    verdicts = reads(last_verdicts)
+    witnesses = reads(witnesses_of)
+    named = reads(receipts_named)
     entries = reads(entries_with_ids)
-    place = reads(_place)
-    launches = reads(_launches)
-    recent = reads(_recent)
+    place = reads(configuration_numbers)
+    launches = reads(launches_of)
+    recent = reads(recent_launches)
     near = reads(one_axis_away)
 
     def documents(self, numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:

@@ -159,16 +159,13 @@ def naming(connection: Connection, word: str) -> ColumnElement[bool]:
         known = connection.scalars(distinct_texts(receipts.c[name])).all()
         ways.append(receipts.c[name].in_([text for text in known if low in text.lower()]))
     numbers = union(*(select(number).where(way) for way in ways))
-    return or_(number.in_(numbers), number.in_(_noting(connection, low)))
-
-
-def _noting(connection: Connection, word: str) -> list[int]:
-    newest = connection.scalars(select(receipts.c.seq).order_by(receipts.c.seq.desc()).limit(NOTED)).all()
-    return [
-        number
-        for number, raw in documents_of(connection, newest).items()
-        if b'"notes"' in raw and word in json.dumps(json.loads(raw).get("notes"), ensure_ascii=False).lower()
+    newest = connection.scalars(select(number).order_by(number.desc()).limit(NOTED)).all()
+    noting = [
+        seq
+        for seq, raw in documents_of(connection, newest).items()
+        if b'"notes"' in raw and low in json.dumps(json.loads(raw).get("notes"), ensure_ascii=False).lower()
     ]
+    return or_(number.in_(numbers), number.in_(noting))
 
 
 # Columns whose every value an axis has in the same words.

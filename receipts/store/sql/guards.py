@@ -117,17 +117,6 @@ def function_bodies(statements: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _taken(name: str) -> str:
-    """The condition under which `INSERT OR REPLACE` would push an older row out, or a purged receipt come back."""
-    table = metadata.tables[name]
-    unique = (item for item in table.constraints if isinstance(item, UniqueConstraint))
-    keys = [list(item.columns) for item in (table.primary_key, *sorted(unique, key=lambda item: len(item.columns)))]
-    equal = [" AND ".join(f"{column.name} = NEW.{column.name}" for column in key) for key in keys]
-    if len(keys) > 1:
-        equal = [f"({text})" if len(key) > 1 else text for text, key in zip(equal, keys, strict=True)]
-    return _TAKEN.get(name, "{keys}").format(keys=f"EXISTS (SELECT 1 FROM {name} WHERE {' OR '.join(equal)})")
-
-
 def sqlite_triggers() -> Iterator[str]:
     """The DDL of SQLite, in the order to run it in."""
     for table in APPEND_ONLY:
@@ -140,8 +129,17 @@ def sqlite_triggers() -> Iterator[str]:
             f"CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}{allowed} BEGIN "
             f"SELECT RAISE(ABORT, '{table} is append-only: delete refused'); END"
         )
+        # When `INSERT OR REPLACE` would push an older row out, or a purged receipt come back.
+        constraints = metadata.tables[table].constraints
+        unique = sorted((item for item in constraints if isinstance(item, UniqueConstraint)), key=len)
+        keys = [list(item.columns) for item in (metadata.tables[table].primary_key, *unique)]
+        equal = [" AND ".join(f"{column.name} = NEW.{column.name}" for column in key) for key in keys]
+        if len(keys) > 1:
+            equal = [f"({text})" if len(key) > 1 else text for text, key in zip(equal, keys, strict=True)]
+        held = f"EXISTS (SELECT 1 FROM {table} WHERE {' OR '.join(equal)})"
+        taken = _TAKEN.get(table, "{keys}").format(keys=held)
         yield (
-            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {_taken(table)} BEGIN "
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN {taken} BEGIN "
             f"SELECT RAISE(ABORT, '{table} is append-only: replace refused'); END"
         )
 

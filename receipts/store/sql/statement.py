@@ -80,21 +80,12 @@ class SqlStatement:
 
     def compiled(self, dialect: Dialect) -> CompiledSql:
         """The statement in a dialect."""
-        statement = self._compiled.get(dialect.name)
-        if statement is None:
-            statement = self._compiled[dialect.name] = self._compile(dialect)
-        return statement
-
-    def declared_for(self, dialect: Dialect) -> Declared:
-        """The statement as it is declared for the engine of a dialect."""
-        if isinstance(self.declared, ClauseElement):
-            return self.declared
+        if dialect.name in self._compiled:
+            return self._compiled[dialect.name]
         from receipts.store.sql import engine_of_name
 
-        return self.declared(engine_of_name(dialect.name))
-
-    def _compile(self, dialect: Dialect) -> CompiledSql:
-        declared = self.declared_for(dialect)
+        declares = self.declared
+        declared = declares if isinstance(declares, ClauseElement) else declares(engine_of_name(dialect.name))
         compiled = declared.compile(dialect=dialect, column_keys=self.parameters or None)
         assert isinstance(compiled, SQLCompiler)
         types = {name: bind.type for name, bind in compiled.binds.items()}
@@ -105,7 +96,7 @@ class SqlStatement:
             None if isinstance(kind, Float) else kind.dialect_impl(dialect).result_processor(dialect, None)
             for kind in columns
         ]
-        return CompiledSql(
+        self._compiled[dialect.name] = CompiledSql(
             sql=str(compiled),
             order=compiled.positiontup,
             # What is always given need not be put in and overwritten.
@@ -113,6 +104,7 @@ class SqlStatement:
             to_driver=[(name, convert) for name, convert in into.items() if convert is not None],
             from_driver=[(at, convert) for at, convert in enumerate(back) if convert is not None],
         )
+        return self._compiled[dialect.name]
 
 
 def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Any:
