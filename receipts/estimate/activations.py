@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from receipts.estimate.saved_tensors import (
-    RoutingScratch,
     SavedTensor,
     routing_of,
     saved_tensors,
@@ -151,6 +150,11 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         stored += 2 * stream_bytes(setup) / flight
     loss = _loss(setup) if last else 0.0
     depth, feature = (setup.model.mtp_depth, _feature(setup)) if last else (0, 0.0)
+    # Receive buffers are the experts' input and wait for the backward pass; combine buffers are freed.
+    routed = 0.0
+    if scratch is not None:
+        receive = 0.0 if drops(setup.recompute, "receive") else scratch.receive
+        routed = count[BlockKind.EXPERT] * (scratch.counts + receive)
     # The fp32 softmax that a further head keeps until its backward.
     return Activations(
         stored=stored * flight,
@@ -159,16 +163,9 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         features_stored=depth * feature,
         features_loss=depth
         * (0.0 if setup.chunked_loss else setup.tokens * setup.model.vocabulary / setup.layout.tensor * 4.0),
-        routing_stored=_routing_stored(setup, scratch, count[BlockKind.EXPERT]) * flight,
+        routing_stored=routed * flight,
         routing_working=scratch.total if scratch else 0.0,
     )
-
-
-def _routing_stored(setup: Setup, scratch: RoutingScratch | None, blocks: int) -> float:
-    """Receive buffers are the experts' input and wait for the backward pass; combine buffers are freed."""
-    if scratch is None:
-        return 0.0
-    return blocks * (scratch.counts + (0.0 if drops(setup.recompute, "receive") else scratch.receive))
 
 
 def _working(setup: Setup, kind: BlockKind) -> float:

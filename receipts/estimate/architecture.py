@@ -105,7 +105,10 @@ def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...
         facts.need(f"model.pattern ({pattern[0].what})")
     if geometry.family in ("hybrid", "ssm") and text is None:
         facts.need("model.pattern")
-    layer: Layer = (BlockKind.ATTENTION, BlockKind.MLP if _dense(facts, geometry) else BlockKind.EXPERT)
+    if geometry.family is None and geometry.experts is None:
+        facts.assume("model.family", "dense", "no experts are stated")
+    has_experts = geometry.family == "moe" or (geometry.experts or 0) > 1
+    layer: Layer = (BlockKind.ATTENTION, BlockKind.EXPERT if has_experts else BlockKind.MLP)
     return _selecting(facts, (layer,) * depth), (layer,)
 
 
@@ -128,13 +131,6 @@ def _laid_out(facts: EstimateInputs, leaf: str, depth: int) -> int:
         return depth
     facts.need(f"{leaf} (no more than {MAX_DEPTH:,} are estimated)")
     return 0
-
-
-def _dense(facts: EstimateInputs, geometry: Geometry) -> bool:
-    if geometry.family is None and geometry.experts is None:
-        facts.assume("model.family", "dense", "no experts are stated")
-        return True
-    return geometry.family != "moe" and not (geometry.experts or 0) > 1
 
 
 def _with_attention(facts: EstimateInputs, model: Architecture) -> Architecture:

@@ -39,7 +39,14 @@ def communication(setup: Setup, which: Sequence[Layer]) -> float:
     total = 0.0
     if setup.layout.zero >= 3 and not setup.serving:
         if setup.pressed:
-            return max((_matrix(setup, layer) for layer in set(which)), default=0.0) * 2 * setup.types.compute
+            # Two of the widest matrix; a feed-forward is several of one size.
+            matrices = {"mlp", "experts", "shared expert"}
+            sizes = (
+                tensor.elements / (setup.model.projections if tensor.name in matrices else 1)
+                for kind in {kind for layer in which for kind in layer}
+                for tensor in block(setup.model, setup.layout, kind)
+            )
+            return max(sizes, default=0.0) * 2 * setup.types.compute
         if setup.layout.gathered:
             accumulated = setup.types.gradient if setup.layout.pipeline > 1 else 0.0
             total += sum(_elements(setup, layer) for layer in which) * (setup.types.compute + accumulated)
@@ -60,15 +67,6 @@ def _elements(setup: Setup, layer: Layer) -> float:
             ways = setup.layout.expert_shard if tensor.owner is Owner.EXPERT else setup.layout.shard
             total += tensor.elements if ways > 1 else 0.0
     return total
-
-
-def _matrix(setup: Setup, layer: Layer) -> float:
-    """Elements of the widest matrix of a layer; a feed-forward is several of one size."""
-    return max(
-        tensor.elements / (setup.model.projections if tensor.name in ("mlp", "experts", "shared expert") else 1)
-        for kind in layer
-        for tensor in block(setup.model, setup.layout, kind)
-    )
 
 
 def attention_map(which: Sequence[Layer]) -> tuple[int, ...]:
@@ -145,16 +143,6 @@ def compile_peak(setup: Setup, which: Sequence[Layer], elements: float) -> float
     return code + (elements * setup.types.compute if narrower else 0.0)
 
 
-def reserve(setup: Setup) -> float:
-    """What the runtime takes outside the allocator: driver context, collective channels, workspaces."""
-    return float(setup.framework.reserve_bytes)
-
-
-def overhead(setup: Setup, coming_and_going: float) -> float:
-    """The share of coming and going bytes that the allocator holds beyond what is live; a static plan has none."""
-    return setup.framework.allocator_share * coming_and_going
-
-
 _FAMILIES: Final = (
     ("norms", ("norm",)),
     ("routers", ("router",)),
@@ -198,16 +186,16 @@ def parameter_families(setup: Setup, stage: int) -> tuple[ParameterFamily, ...]:
     )
     held: dict[tuple[str, Owner], float] = {}
     for tensor in tensors:
-        key = _family(tensor.name), tensor.owner
-        held[key] = held.get(key, 0.0) + stored_bytes(tensor, setup)
+        family = next(name for name, words in _FAMILIES if any(word in tensor.name for word in words))
+        held[family, tensor.owner] = held.get((family, tensor.owner), 0.0) + stored_bytes(tensor, setup)
     order = [name for name, _ in _FAMILIES]
-    ways = {
-        Owner.REPLICATED: 1,
-        Owner.TENSOR: layout.tensor,
-        Owner.EXPERT: layout.expert * layout.expert_tensor,
+    cut = {
+        Owner.REPLICATED: (1, layout.shard),
+        Owner.TENSOR: (layout.tensor, layout.shard),
+        Owner.EXPERT: (layout.expert * layout.expert_tensor, layout.expert_shard),
     }
     return tuple(
-        ParameterFamily(name, owner, size, ways[owner], _shard(setup, owner))
+        ParameterFamily(name, owner, size, cut[owner][0], cut[owner][1] if layout.zero >= 3 else 1)
         for (name, owner), size in sorted(held.items(), key=lambda item: order.index(item[0][0]))
     )
 
@@ -216,16 +204,6 @@ def routing_block(setup: Setup, stage: int) -> RoutingScratch | None:
     """The routing scratch of one expert block; None on a stage without experts."""
     has_experts = any(BlockKind.EXPERT in layer for layer in setup.layers_of(stage))
     return routing_of(setup) if has_experts and setup.model.experts else None
-
-
-def _family(name: str) -> str:
-    return next(family for family, words in _FAMILIES if any(word in name for word in words))
-
-
-def _shard(setup: Setup, owner: Owner) -> int:
-    if setup.layout.zero < 3:
-        return 1
-    return setup.layout.expert_shard if owner is Owner.EXPERT else setup.layout.shard
 
 
 Moment = Mapping[SurfaceName, float]
@@ -311,13 +289,9 @@ def most(setup: Setup) -> float:
 def _stage(setup: Setup, number: int) -> StageEstimate:
     which = setup.layers_of(number)
     first, last = number == 0, number == setup.layout.pipeline - 1
-    held = states(
-        setup,
-        (
-            *weights.layers(setup.model, setup.layout, which),
-            *weights.ends(setup.model, setup.layout, first=first, last=last),
-        ),
-    )
+    stack = tuple(weights.layers(setup.model, setup.layout, which))
+    held = states(setup, (*stack, *weights.ends(setup.model, setup.layout, first=first, last=last)))
+    kept = sum(sharded(item.elements, setup, item.owner, 3) for item in stack)
     active = activations(setup, which, number, last=last)
     fixed = {
         SurfaceName.REPLICATED: held.replicated,
@@ -326,31 +300,23 @@ def _stage(setup: Setup, number: int) -> StageEstimate:
         SurfaceName.MATRIX_OPTIMIZER: held.matrix_optimizer,
         SurfaceName.OTHER_OPTIMIZER: held.other_optimizer,
         SurfaceName.COMMUNICATION: communication(setup, which),
-        SurfaceName.COMPILE: compile_peak(setup, which, _kept(setup, which)),
+        SurfaceName.COMPILE: compile_peak(setup, which, kept),
         SurfaceName.RECURRENT: state_pool(setup, which),
         SurfaceName.KV_CACHE: kv_cache(setup, which),
-        SurfaceName.RESERVE: reserve(setup),
+        # What the runtime takes outside the allocator: driver context, collective channels, workspaces.
+        SurfaceName.RESERVE: float(setup.framework.reserve_bytes),
     }
-    return StageEstimate(number, {name: _whole(setup, fixed, moving) for name, moving in _moments(setup, held, active)})
-
-
-def _kept(setup: Setup, which: Sequence[Layer]) -> float:
-    """Elements of these layers' parameters that a rank keeps."""
-    return sum(
-        sharded(item.elements, setup, item.owner, 3) for item in weights.layers(setup.model, setup.layout, which)
-    )
-
-
-def _whole(setup: Setup, fixed: Moment, moving: Moment) -> Moment:
-    moment = dict.fromkeys(SurfaceName, 0.0) | dict(fixed)
-    for name, value in moving.items():
-        moment[name] += value
-    coming = (
-        sum(value for name, value in moving.items() if name is not SurfaceName.GRADIENTS)
-        + fixed[SurfaceName.COMMUNICATION]
-    )
-    moment[SurfaceName.OVERHEAD] = overhead(setup, coming)
-    return moment
+    moments = {}
+    for moment, moving in _moments(setup, held, active):
+        at = dict.fromkeys(SurfaceName, 0.0) | fixed
+        for name, value in moving.items():
+            at[name] += value
+        # The share of coming and going bytes that the allocator holds beyond what is live; a static plan has none.
+        coming = sum(value for name, value in moving.items() if name is not SurfaceName.GRADIENTS)
+        share = setup.framework.allocator_share
+        at[SurfaceName.OVERHEAD] = share * (coming + fixed[SurfaceName.COMMUNICATION])
+        moments[moment] = at
+    return StageEstimate(number, moments)
 
 
 def _moments(setup: Setup, held: States, active: Activations) -> Iterator[tuple[str, Moment]]:

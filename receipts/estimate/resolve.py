@@ -124,10 +124,16 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
     has_experts = any(BlockKind.EXPERT in layer for layer in (*model.layers, *model.mtp))
     if not has_experts:
         expert = 1
-    expert_tensor = _expert_tensor(facts, tensor) if has_experts else 1
+    expert_tensor = 1
+    if has_experts and tensor > 1:
+        because = "experts follow the tensor degree (Megatron-Core's default)"
+        expert_tensor = facts.take("parallelism.expert_tensor", tensor, because)
     model_ways = tensor * pipeline * context * (expert if convention == "expert_in_world" else 1)
-    data = _data(facts, model_ways)
-    shard = facts.stated.get("parallelism.shard")
+    chips, shard = facts.stated.get("hardware.chips"), facts.stated.get("parallelism.shard")
+    if chips is None or facts.stated.get("parallelism.data") is not None:
+        data = int(facts.take("parallelism.data", 1, "neither the data degree nor the number of chips is stated"))
+    else:
+        data = max(1, int(chips) // model_ways)
     zero = zero_stage(facts.word("parallelism.strategy"), shard=shard)
     ways = _shard_ways(facts, model_ways, context) if shard is not None else data * context
     if zero is None:
@@ -136,6 +142,11 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
             sharded = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
             facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"usual with {framework.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
+    reshard = facts.stated.get("parallelism.reshard_after_forward")
+    gathered = zero >= 3 and reshard is False and not framework.static
+    if zero >= 3 and reshard is None and framework is FSDP and pipeline > 1:
+        facts.assume("parallelism.reshard_after_forward", value=False, because="torchtitan keeps them in a pipeline")
+        gathered = True
     return ParallelLayout(
         tensor=tensor,
         sequence_parallel=bool(facts.stated.get("parallelism.sequence")) and tensor > 1,
@@ -149,17 +160,9 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         expert=expert,
         expert_tensor=expert_tensor,
         expert_shard=beside,
-        gathered=zero >= 3 and _gathered(facts, framework, pipeline),
+        gathered=gathered,
         bucket_bytes=facts.stated.get("parallelism.bucket_bytes"),
     )
-
-
-def _gathered(facts: EstimateInputs, framework: FrameworkMemory, pipeline: int) -> bool:
-    stated = facts.stated.get("parallelism.reshard_after_forward")
-    if stated is None and framework is FSDP and pipeline > 1:
-        facts.assume("parallelism.reshard_after_forward", value=False, because="torchtitan keeps them in a pipeline")
-        return True
-    return stated is False and not framework.static
 
 
 def _degree(facts: EstimateInputs, name: str) -> int:
@@ -167,23 +170,6 @@ def _degree(facts: EstimateInputs, name: str) -> int:
     if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
         return 1
     return facts.take(path, 1, "not split that way unless it is stated")
-
-
-def _expert_tensor(facts: EstimateInputs, tensor: int) -> int:
-    if tensor == 1:
-        return 1
-    return facts.take("parallelism.expert_tensor", tensor, "experts follow the tensor degree (Megatron-Core's default)")
-
-
-def _data(facts: EstimateInputs, ways: int) -> int:
-    stated = facts.stated.get("parallelism.data")
-    if stated is not None:
-        return int(stated)
-    chips = facts.stated.get("hardware.chips")
-    if chips is None:
-        facts.assume("parallelism.data", 1, "neither the data degree nor the number of chips is stated")
-        return 1
-    return max(1, int(chips) // ways)
 
 
 def _shard_ways(facts: EstimateInputs, model_ways: int, context: int) -> int:
@@ -279,7 +265,9 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         fused_selection=model.indexer is None or _selects_in_a_kernel(facts),
         chunked_loss=any(word in facts.word(*_paths("cross_entropy")) for word in _CHUNKED),
         serving=serving,
-        offload=_offload(facts),
+        offload=frozenset(
+            kind for kind, words in _OFFLOADED.items() if facts.word(*(f"features.{word}" for word in words)) not in OFF
+        ),
         **(served_in(facts) if serving else {}),
     )
     assume_unpriced(facts, framework, known=tuple(name for names in _OFFLOADED.values() for name in names))
@@ -369,13 +357,6 @@ def _recompute(facts: EstimateInputs, framework: FrameworkMemory) -> frozenset[s
         return None if policy == "selective" and framework is not MEGATRON else policy_of(policy)
     facts.assume("numerics.recompute", "none", "frameworks recompute nothing unless asked to")
     return NONE
-
-
-def _offload(facts: EstimateInputs) -> frozenset[str]:
-    """What lies in host memory between uses: ``optimizer`` states, ``parameters``."""
-    return frozenset(
-        kind for kind, words in _OFFLOADED.items() if facts.word(*(f"features.{word}" for word in words)) not in OFF
-    )
 
 
 def _fused(facts: EstimateInputs) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from receipts.estimate.activations import FULL
 from receipts.estimate.estimate import fullest
-from receipts.estimate.setup import ParallelLayout, RankBatch, Setup
+from receipts.estimate.setup import RankBatch, Setup
 from receipts.receipt.patterns import BlockKind
 
 
@@ -102,24 +102,17 @@ def _layouts(setup: Setup) -> Iterator[tuple[str, str, Setup]]:
         shorter = replace(setup, layout=cut, batch=_twice_accumulated(setup))
         yield "parallelism.context", f"{layout.context} → {cut.context}", shorter
     if halves and len(model.layers) >= 2 * layout.pipeline and not setup.serving:
-        yield "parallelism.pipeline", f"{layout.pipeline} → {2 * layout.pipeline}", _deeper(setup, layout)
-
-
-def _deeper(setup: Setup, layout: ParallelLayout) -> Setup:
-    ways = 2 * layout.pipeline
-    whole, rest = divmod(len(setup.model.layers), ways)
-    stages = tuple(whole + (stage < rest) for stage in range(ways))
-    return replace(
-        setup,
-        layout=replace(
+        ways = 2 * layout.pipeline
+        whole, rest = divmod(len(model.layers), ways)
+        deeper = replace(
             layout,
             pipeline=ways,
-            stages=stages,
+            stages=tuple(whole + (stage < rest) for stage in range(ways)),
             shard=layout.shard // 2,
             expert_shard=max(1, layout.expert_shard // 2),
-        ),
-        batch=_twice_accumulated(setup),
-    )
+        )
+        split_again = replace(setup, layout=deeper, batch=_twice_accumulated(setup))
+        yield "parallelism.pipeline", f"{layout.pipeline} → {ways}", split_again
 
 
 def _twice_accumulated(setup: Setup) -> RankBatch:

@@ -46,14 +46,13 @@ class Surface:
     """Bytes of one surface on the fullest rank.
 
     ``peak_bytes`` are live at the moment of the launch's peak, ``bytes`` at the surface's own largest. ``scales`` says
-    by which axes it grows, ``source`` where its formula stands.
+    by which axes it grows.
     """
 
     name: SurfaceName
     bytes: float
     peak_bytes: float
-    scales: str = ""
-    source: str = ""
+    scales: str
 
 
 _NAMES: Final[Mapping[str, re.Pattern[str]]] = {
@@ -85,19 +84,21 @@ class Attribution(NamedTuple):
 def attribution(stated: Mapping[str, Any]) -> Attribution | None:
     """The block family whose allocation failed, from a receipt's stated leaves; None if nothing shows one."""
     operator, message = stated.get("failure.operator"), stated.get("failure.message")
-    for leaves in (list(_named(operator)), list(_shaped(message, stated)), list(_shaped(operator, stated))):
+    named = [
+        Attribution(family, f"{match[0]!r} in the operator's name")
+        for family, pattern in _NAMES.items()
+        if isinstance(operator, str) and (match := pattern.search(operator)) is not None
+    ]
+    # A pattern that is stated must have a block of the family.
+    text = stated.get("model.pattern")
+    stack = read_pattern(text, stated.get("model.alphabet")) if isinstance(text, str) else None
+    for leaves in (named, list(_shaped(message, stated)), list(_shaped(operator, stated))):
         families = {item.family for item in leaves}
-        if len(families) == 1 and _exists(leaves[0].family, stated):
+        if len(families) == 1 and not (isinstance(stack, Pattern) and not stack.kinds() & _KINDS[leaves[0].family]):
             return leaves[0]
         if families:
             return None
     return None
-
-
-def _named(operator: Any) -> Iterator[Attribution]:
-    for family, pattern in _NAMES.items():
-        if isinstance(operator, str) and (match := pattern.search(operator)) is not None:
-            yield Attribution(family, f"{match[0]!r} in the operator's name")
 
 
 def _shaped(text: Any, stated: Mapping[str, Any]) -> Iterator[Attribution]:
@@ -142,10 +143,3 @@ def _states(shape: tuple[int, ...], stated: Mapping[str, Any]) -> bool:
         return False
     ways = stated.get("parallelism.tensor") or 1
     return len(shape) >= 3 and width in shape and (heads in shape or (heads % ways == 0 and heads // ways in shape))
-
-
-def _exists(family: str, stated: Mapping[str, Any]) -> bool:
-    """Whether the model can have such blocks: a pattern that is stated must have one."""
-    text = stated.get("model.pattern")
-    pattern = read_pattern(text, stated.get("model.alphabet")) if isinstance(text, str) else None
-    return bool(pattern.kinds() & _KINDS[family]) if isinstance(pattern, Pattern) else True
