@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -137,17 +137,12 @@ def checked_bookkeeping(table: Any, where: str) -> dict[str, tuple[str, ...]]:
             raise RuleError(f"{where}: bookkeeping: there is no role {role!r}; known: {', '.join(EXTENDED)}")
         if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
             raise RuleError(f"{where}: bookkeeping.{role} must be a list of names")
-        for name, leaf in _settings(names):
-            raise RuleError(
-                f"{where}: bookkeeping.{role}: {name} is a name of {leaf}, a setting; nothing may leave it out"
-            )
+        for name in names:
+            leaves = leaves_by_name().get(name) or leaves_by_name().get(name.rpartition(".")[2], frozenset())
+            if settings := sorted(leaves.difference(_NO_SETTINGS)):
+                what = f"{name} is a name of {settings[0]}, a setting; nothing may leave it out"
+                raise RuleError(f"{where}: bookkeeping.{role}: {what}")
     return {role: tuple(names) for role, names in table.items()}
-
-
-def _settings(names: list[str]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        leaves = leaves_by_name().get(name) or leaves_by_name().get(name.rpartition(".")[2], frozenset())
-        yield from ((name, leaf) for leaf in sorted(leaves) if leaf not in _NO_SETTINGS)
 
 
 @cache

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from receipts.axes.catalogue import LENGTH, TOPOLOGY, AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE, PROGRAM
 from receipts.axes.effective import OFF, OPEN_MAPS, UNSET, axis_of, decided, effective, later_leaves
-from receipts.axes.inputs import PREFIX, VARIABLE, Input, LaunchInputs, handed_on, inputs_of, named_leaves
+from receipts.axes.inputs import PREFIX, VARIABLE, LaunchInputs, handed_on, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
 from receipts.emit.secrets import BLANK
@@ -68,7 +68,11 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
         item, default = inputs.value(key), inputs.defaults.get(key)
         if item is None or BLANK in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
             continue
-        if (default is None or normal(default) != item.form) and not _states(key, item, parsed):
+        if default is not None and normal(default) == item.form:
+            continue
+        # A leaf that the option states may be stated with its value.
+        stated = (parsed.stated.get(leaf) for leaf in named_leaves(key))
+        if not any(value is not None and normal(text_of(value)) == item.form for value in stated):
             yield key, item.form
     flags = {key.partition(".")[0] for key in parsed.receipt.flags or ()}
     counted = parsed.stated.get("hardware.chips") is not None
@@ -84,12 +88,6 @@ def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[s
             continue
         if "." in key and (role == "setting" or (role == TOPOLOGY and not counted)):
             yield f"launcher.{key}", normal(text)
-
-
-def _states(key: str, item: Input, parsed: Parsed) -> bool:
-    """Whether a leaf that the option states is stated with its value."""
-    stated = (parsed.stated.get(leaf) for leaf in named_leaves(key))
-    return any(value is not None and normal(text_of(value)) == item.form for value in stated)
 
 
 def typed_options(parsed: Parsed, lane: Lane) -> frozenset[tuple[str, str]]:
@@ -158,11 +156,8 @@ class Configuration:
 
     @cached_property
     def _sum(self) -> int:
-        return self._base + sum(part.digest for part in self.parts.values()) + self._anchored
-
-    @property
-    def _base(self) -> int:
-        return eight_bytes(f"lane\0{self.lane}\0{self.catalogue}")
+        base = eight_bytes(f"lane\0{self.lane}\0{self.catalogue}")
+        return base + sum(part.digest for part in self.parts.values()) + self._anchored
 
     @cached_property
     def _anchored(self) -> int:
@@ -261,6 +256,14 @@ def configuration_of(
     held = bool(inputs.anchor) and not stated.unstated & _OF_LAUNCH
     anchor = inputs.anchor if held else run.context or parsed.id
     beside = inputs is not NO_INPUTS and bool(inputs.parts)
+    follow = catalogue.follow
+    if inputs.anchor:
+        # The inputs were captured whole: from each may follow what their program decides.
+        program = {axis for path, axis, _ in catalogue.leaves if path.partition(".")[0] in PROGRAM}
+        every = frozenset(
+            {*program, *(axis for axis in parts if axis.startswith("features.")), "features.*", PROGRAM_PART}
+        )
+        follow = {**follow, **{axis: every - {axis} for axis in parts if axis.startswith(PREFIX)}}
     return Configuration(
         plain=configuration_of(parsed, catalogue, stated) if beside else None,
         lane=run.lane,
@@ -269,16 +272,8 @@ def configuration_of(
         unstated=stated.unstated,
         anchor=anchor if stated.unstated else None,
         own=bool(stated.unstated) and not held and run.context is None,
-        follow=_with_inputs(catalogue, parts) if inputs.anchor else catalogue.follow,
+        follow=follow,
     )
-
-
-def _with_inputs(catalogue: AxisCatalogue, parts: Mapping[str, AxisPart]) -> Mapping[str, frozenset[str]]:
-    """Followers of a launch whose inputs were captured whole: from each may follow what its program decides."""
-    program = {axis for path, axis, _ in catalogue.leaves if path.partition(".")[0] in PROGRAM}
-    program |= {axis for axis in parts if axis.startswith("features.")}
-    every = frozenset({*program, "features.*", PROGRAM_PART})
-    return {**catalogue.follow, **{axis: every - {axis} for axis in parts if axis.startswith(PREFIX)}}
 
 
 class StatedAxes(NamedTuple):
@@ -303,8 +298,11 @@ def stated_axes(
             by_axis.setdefault(axis, {})[path] = value
         elif counts:
             unstated.add(axis)
-    for path, axis, value in _open(values, complete):
-        by_axis.setdefault(axis, {})[path] = value
+    for path, value in values.items():
+        head = path.partition(".")[0]
+        # A key that says `unset` in a complete map says what its absence says.
+        if head in OPEN_MAPS and not (head in complete and value == UNSET and not path.endswith(".digest")):
+            by_axis.setdefault(axis_of(path), {})[path] = value
     _code(values, catalogue, by_axis, unstated)
     for name in OPEN_MAPS:
         axis = "wheels" if name == "wheels" else f"{name}.*"
@@ -315,14 +313,6 @@ def stated_axes(
     return StatedAxes(
         {axis: axis_part(axis, compact_json(members)) for axis, members in by_axis.items()}, frozenset(unstated)
     )
-
-
-def _open(values: Mapping[str, Any], complete: Collection[str]) -> Iterator[tuple[str, str, Any]]:
-    """Keys of the open maps; one that says `unset` in a complete map says what its absence says."""
-    for path, value in values.items():
-        head = path.partition(".")[0]
-        if head in OPEN_MAPS and not (head in complete and value == UNSET and not path.endswith(".digest")):
-            yield path, axis_of(path), value
 
 
 def _code(

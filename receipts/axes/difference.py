@@ -188,22 +188,7 @@ def difference(
     """
     left, right = values or (effective(a), effective(b))
     apart = inputs_apart(a, b, books)
-    return _difference_of(a, b, _tallied(not_applicable, Held(a, b, left, right, varied, apart)), apart)
-
-
-def difference_under(
-    lane: Lane,
-    a: Parsed,
-    b: Parsed,
-    varied: frozenset[str] = frozenset(),
-    values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
-) -> Difference:
-    """The same under a lane: without what does not exist there, and by its bookkeeping."""
-    return difference(a, b, tuple(lane.not_applicable), varied, values, lane.books)
-
-
-def _difference_of(a: Parsed, b: Parsed, tally: _MemberTally, apart: InputsApart) -> Difference:
-    """The difference that a tally and the inputs make."""
+    tally = _tallied(not_applicable, Held(a, b, left, right, varied, apart))
     changes = [Change(axis, tuple(members)) for axis, members in tally.changed.items()]
     joined = join_inputs(apart, changes, a, b, other_code="code" in tally.changed)
     for item in (*joined.alone, *apart.length):
@@ -238,10 +223,26 @@ def _difference_of(a: Parsed, b: Parsed, tally: _MemberTally, apart: InputsApart
     )
 
 
+def difference_under(
+    lane: Lane,
+    a: Parsed,
+    b: Parsed,
+    varied: frozenset[str] = frozenset(),
+    values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
+) -> Difference:
+    """The same under a lane: without what does not exist there, and by its bookkeeping."""
+    return difference(a, b, tuple(lane.not_applicable), varied, values, lane.books)
+
+
 def _tallied(not_applicable: Collection[str], held: Held) -> _MemberTally:
     """What follows from settings alone and from what holds them."""
     (a, b), (left, right), tally = held.sides, held.values, _MemberTally()
-    for path, axis in _paths(left, right):
+    # A leaf that came with a later schema is asked for where one side states it, and not where another setting turned
+    # it off: older receipts are no worse for it.
+    unasked = {path for path in later_leaves() if left.get(path, OFF) == OFF == right.get(path, OFF)}
+    fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.path not in unasked}
+    open_keys = sorted((left.keys() | right.keys()) - fixed.keys() - unasked)
+    for path, axis in (*fixed.items(), *((path, axis_of(path)) for path in open_keys)):
         if axis == "code":
             continue
         va, vb = value_at(a, left, path), value_at(b, right, path)
@@ -289,18 +290,6 @@ def _follows(path: str, a: Parsed, b: Parsed, va: Any, vb: Any) -> bool:
 def _typed(path: str, a: Parsed, b: Parsed) -> tuple[Any, Any]:
     typed = path.replace("path.", "path.intended.", 1) if path.startswith("path.") else path
     return a.stated.get(typed), b.stated.get(typed)
-
-
-def _paths(left: Mapping[str, Any], right: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Every leaf to look at: the catalogue's, then the keys of the open maps that either side names.
-
-    A leaf that came with a later schema is asked for where one side states it, and not where another setting turned it
-    off: older receipts are no worse for it.
-    """
-    unasked = {path for path in later_leaves() if left.get(path, OFF) == OFF == right.get(path, OFF)}
-    fixed = {leaf.path: leaf.axis for leaf in axis_leaves() if leaf.path not in unasked}
-    others = (left.keys() | right.keys()) - fixed.keys() - unasked
-    return [*fixed.items(), *((path, axis_of(path)) for path in sorted(others))]
 
 
 def value_at(parsed: Parsed, values: Mapping[str, Any], path: str) -> Any:

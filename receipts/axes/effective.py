@@ -29,7 +29,6 @@ Value = Any
 _NOTHING = frozenset({"none", "off"})
 _DIGEST: Final = 64  # signs of a SHA-256 in hexadecimal
 _SEPARATORS: Final = re.compile(r"[-_.]+")
-_MTP: Final = "features.mtp"
 _NAMES: Final = re.compile(r"[\w.+,; -]+")
 _KIND: Final = re.compile(r"\s*(\d+)\s*[×x]?\s*([A-Za-z][\w -]*?)\s*")
 # What evidence shows of a launch, and a plan cannot say.
@@ -254,17 +253,12 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     for wheel, version in loaded_over(values).items():
         values[wheel] = version
         values.pop(f"{wheel}.digest", None)  # of what is installed, and was not loaded
-    if _restated(values.get(_MTP), values.get("model.mtp_depth")):
-        del values[_MTP]
+    switch, depth = values.get("features.mtp"), values.get("model.mtp_depth")
+    # One fact counts once: the depth says already what the switch says, which without a depth does nothing.
+    restated = ("true", "on", "yes", "1", str(depth))
+    if switch is not None and depth is not None and (depth == 0 or str(switch).lower() in restated):
+        del values["features.mtp"]
     return values
-
-
-def _restated(switch: Value, depth: Value) -> bool:
-    """Whether a switch for MTP says what the depth of the model says already: one fact counts once."""
-    if switch is None or depth is None:
-        return False
-    # Without a depth the switch does nothing, whatever was typed.
-    return depth == 0 or str(switch).lower() in ("true", "on", "yes", "1", str(depth))
 
 
 def _open(maps: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Value]:

@@ -150,7 +150,10 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
         return NOTHING
     options = list(_options(left, right, books))
     launchers = [item for item in _launchers(left, right, a, b) if not any(_hands_on(item, one) for one in options)]
-    read = not (left.unread or right.unread) or _reads_alike(a, b, launchers)
+    # What is read under unknown names is as good as equal on one host, with one launcher and one set of flags.
+    host, unread = a.receipt.run.host, left.unread or right.unread
+    one_place = host is not None and host == b.receipt.run.host and a.receipt.flags == b.receipt.flags
+    read = not unread or (one_place and all(item.role == "rendezvous" for item in launchers))
     changes = [*options, *_variables(left, right, books, a, b), *launchers]
     follows = books.follows_length(frozenset({*left.options, *right.options, *left.defaults, *right.defaults}))
     length = tuple(item for item in changes if item.role == LENGTH and not follows)
@@ -159,18 +162,17 @@ def inputs_apart(a: Parsed, b: Parsed, books: Bookkeeping) -> InputsApart:
         counted=tuple(replace(item, role="") for item in counted),
         length=length,
         left_out=tuple(item for item in changes if item.role not in ("", LENGTH)),
-        resolved=tuple(_resolved(left, right, books)),
+        resolved=tuple(
+            InputChange(key, one, other)
+            for key in sorted(left.resolved.keys() & right.resolved.keys())
+            if (one := left.resolved[key]) != (other := right.resolved[key])
+            and normal(one) != normal(other)
+            and not books.role(key, one, other)
+        ),
         held=left.recorded and left.whole and right.whole and left.program is not None and read,
         recorded=left.recorded,
-        unread=left.unread or right.unread,
+        unread=unread,
     )
-
-
-def _reads_alike(a: Parsed, b: Parsed, launchers: Sequence[InputChange]) -> bool:
-    """Whether what programs read, under names that are not known, is as good as equal: one host, launcher, flags."""
-    hosts = a.receipt.run.host, b.receipt.run.host
-    one_place = hosts[0] is not None and hosts[0] == hosts[1] and a.receipt.flags == b.receipt.flags
-    return one_place and not any(item.role != "rendezvous" for item in launchers)
 
 
 def _one_program(left: LaunchInputs, right: LaunchInputs, a: Parsed, b: Parsed) -> bool:
@@ -199,7 +201,15 @@ def _recorded(section: Inputs) -> LaunchInputs:
         texts, values = (options, given) if name == key else (variables or {}, environment)
         values.pop(name, None)
         if not all(item.flat is not None for item in held):  # else its settings stand for it
-            values[name] = _of_files(held, text_of(texts[name]) if name in texts else "")
+            text = text_of(texts[name]) if name in texts else ""
+            # Its value is what the files hold, wherever they lie.
+            digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
+            values[name] = Input(
+                text or THEN.join(item.name for item in held),
+                THEN.join(digests),
+                opaque=any(item.flat is None and item.kind in ("config", None) for item in held),
+                output=all(item.kind == "output" for item in held),
+            )
     capture, _, unread = (section.capture or "").partition(";")
     return LaunchInputs(
         program=section.program,
@@ -211,17 +221,6 @@ def _recorded(section: Inputs) -> LaunchInputs:
         whole=capture == WHOLE,
         recorded=True,
         unread=unread.strip(),
-    )
-
-
-def _of_files(held: Sequence[InputFile], text: str) -> Input:
-    """An input that names files whose settings could not be read: its value is what they hold, wherever they lie."""
-    digests = [f"sha256 {item.sha256}" if item.sha256 else normal(item.name) for item in held]
-    return Input(
-        text or THEN.join(item.name for item in held),
-        THEN.join(digests),
-        opaque=any(item.flat is None and item.kind in ("config", None) for item in held),
-        output=all(item.kind == "output" for item in held),
     )
 
 
@@ -305,13 +304,6 @@ def handed_on(word: str, option: str) -> bool:
 def _counted(a: Parsed, b: Parsed) -> bool:
     """Whether both receipts state how many chips they ran on: then a launcher's own words say nothing more."""
     return all(parsed.stated.get(_COUNTS[0]) is not None for parsed in (a, b))
-
-
-def _resolved(left: LaunchInputs, right: LaunchInputs, books: Bookkeeping) -> Iterator[InputChange]:
-    for key in sorted(left.resolved.keys() & right.resolved.keys()):
-        one, other = left.resolved[key], right.resolved[key]
-        if one != other and normal(one) != normal(other) and not books.role(key, one, other):
-            yield InputChange(key, one, other)
 
 
 class Joined(NamedTuple):

@@ -324,6 +324,8 @@ def load_lanes(path: Path) -> Lane:
 
 def lane_from_table(table: Mapping[str, Any], path: Path) -> Lane:
     """Check a parsed lane table key by key."""
+    from receipts.receipt.configuration import Intended, Witnessed
+
     known = {item.name: item for item in fields(Lane) if item.name != "prices"}
     unknown = sorted(set(table) - set(known))
     if unknown:
@@ -336,38 +338,25 @@ def lane_from_table(table: Mapping[str, Any], path: Path) -> Lane:
     values: dict[str, Any] = {}
     for key, value in table.items():
         values[key] = _value(key, value, str(known[key].type), path)
-    lane = _with_prior(Lane(**values), path)
-    _check_names(lane, path)
-    return lane
-
-
-def _with_prior(lane: Lane, path: Path) -> Lane:
-    """The lane with the published spread that it names as its σ."""
-    if not lane.sigma_from:
-        return lane
-    if lane.sigma is not None:
-        raise RuleError(f"lane {path.name}: it states sigma and sigma_from; state one of them")
-    try:
-        published = prior(lane.sigma_from)
-    except NotFound as error:
-        raise RuleError(f"lane {path.name}: sigma_from: {error}") from None
-    return replace(lane, sigma=published.sigma, sigma_df=published.df, sigma_from=published.name)
-
-
-def _check_names(lane: Lane, path: Path) -> None:
-    """A misspelled leaf would leave every path of the lane unwitnessed, for no reason that anybody could see."""
-    from receipts.receipt.configuration import Intended, Witnessed
-
-    for key, names, known in (
-        ("witness", lane.witness, Witnessed.model_fields),
-        ("path", tuple(lane.path), Intended.model_fields),
-    ):
-        strange = [name for name in names if name not in known]
+    lane = Lane(**values)
+    if lane.sigma_from:
+        if lane.sigma is not None:
+            raise RuleError(f"lane {path.name}: it states sigma and sigma_from; state one of them")
+        try:
+            published = prior(lane.sigma_from)
+        except NotFound as error:
+            raise RuleError(f"lane {path.name}: sigma_from: {error}") from None
+        lane = replace(lane, sigma=published.sigma, sigma_df=published.df, sigma_from=published.name)
+    # A misspelled leaf would leave every path of the lane unwitnessed, for no reason that anybody could see.
+    for key, names, model in (("witness", lane.witness, Witnessed), ("path", tuple(lane.path), Intended)):
+        strange = [name for name in names if name not in model.model_fields]
         if strange:
-            raise RuleError(f"lane {path.name}: {key}: no such leaf: {', '.join(strange)}; known: {', '.join(known)}")
+            leaves = ", ".join(model.model_fields)
+            raise RuleError(f"lane {path.name}: {key}: no such leaf: {', '.join(strange)}; known: {leaves}")
     both = sorted(set(lane.postures) & set(lane.forbidden_postures))
     if both:
         raise RuleError(f"lane {path.name}: forbidden_postures: {', '.join(both)} is permitted too")
+    return lane
 
 
 def _value(key: str, value: Any, wanted: str, path: Path) -> Any:

@@ -11,7 +11,6 @@ from receipts.axes.switches import LOADED, loaded_over
 if TYPE_CHECKING:
     from receipts.receipt import Parsed
 
-_ABSENT = ""
 State = Literal["documented", "validated", "documented and validated", "neither"]
 
 
@@ -30,7 +29,9 @@ class LineageMatch(NamedTuple):
         if self.state != "neither":
             return f"{self.state}: {self.nearest.name}"
         gaps = ", ".join(
-            f"{name} {_words(version)} (there {self.nearest.wheels[name]})" for name, version in self.differs.items()
+            f"{name} {'not stated' if version is None else version or 'not installed'} "
+            f"(there {self.nearest.wheels[name]})"
+            for name, version in self.differs.items()
         )
         return f"neither documented nor validated; nearest {self.nearest.name}: {gaps}"
 
@@ -47,7 +48,7 @@ class Versions:
         installed = {f"wheels.{name.replace('_', '-')}": version for name, version in self._wheels.items()}
         libraries = {library: get(library) for library in LOADED}
         self._loaded = loaded_over({**installed, **libraries})
-        self._absent = _ABSENT if stated.get("complete") is True else None
+        self._absent = "" if stated.get("complete") is True else None
         self._get = get
 
     def of(self, name: str) -> str | None:
@@ -96,10 +97,6 @@ def lineage_of(lane: Lane, versions: Versions) -> LineageMatch | None:
 def ran_on(parsed: Parsed, lane: Lane) -> LineageMatch | None:
     """The lineage of a receipt; None if its lane names none."""
     return lineage_of(lane, Versions(parsed.receipt.wheels, parsed.stated.get))
-
-
-def _words(version: str | None) -> str:
-    return "not stated" if version is None else version or "not installed"
 
 
 def _spelling(name: str) -> str:

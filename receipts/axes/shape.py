@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.catalogue import compact_json, eight_bytes
@@ -110,7 +110,9 @@ def described(stated: Mapping[str, Any]) -> Description:
         f"attention {kinds}" if kinds else "",
         *(f"{stated[path]:,} {name}" for name, path in _WIDTHS if stated.get(path)),
     )
-    layout = " ".join(_degree(letter, stated[path]) for letter, path in _DEGREES if stated.get(path))
+    # Sequence parallelism has no degree of its own, and is on.
+    degrees = ((letter, stated.get(path)) for letter, path in _DEGREES)
+    layout = " ".join(letter if value is True else f"{letter}{value}" for letter, value in degrees if value)
     named = family or ("moe" if stated.get("model.experts") else None)
     return Description(named, stated.get("model.name"), ", ".join(filter(None, axes)), layout)
 
@@ -121,11 +123,6 @@ def pressure(parsed: Parsed) -> str:
     stated = ((word, values.get(path)) for word, path in _PRESSES)
     words = ", ".join(f"{word} {value}" for word, value in stated if value is not None)
     return words or "recompute and precision not stated"
-
-
-def _degree(letter: str, value: Any) -> str:
-    """A degree in letters; sequence parallelism has none of its own, and is on."""
-    return letter if value is True else f"{letter}{value}"
 
 
 _PRESSES: Final = (("recompute", "numerics.recompute"), ("matmuls in", "numerics.compute_dtype"))
@@ -206,8 +203,14 @@ def sign(parsed: Parsed, lane: Lane) -> Signature:
 
 def signature_of(whole: Mapping[str, Any], nonessential: Collection[str]) -> Signature:
     """The signature of `parts`, under a lane with these non-essential features."""
-    extras = dict(_extras(whole["features"], nonessential))
-    base = {**whole, "batch": {}, "features": {k: v for k, v in whole["features"].items() if k not in extras}}
+    features = whole["features"]
+    # The non-essential features that are stated, and whether each is on.
+    extras = {
+        path: str(features[path]).lower() not in _NOTHING and features[path] != OFF
+        for name in nonessential
+        if (path := f"features.{name}") in features
+    }
+    base = {**whole, "batch": {}, "features": {path: value for path, value in features.items() if path not in extras}}
     # Which of them are stated stays in the base: what is unstated may be on.
     base["pressures"] = sorted([*whole["batch"], *extras])
     return Signature(
@@ -240,11 +243,3 @@ def _code(values: Mapping[str, Any]) -> Mapping[str, Any]:
     if commit is not None and (values.get("code.dirty") is not True or digest is None):
         return {"commit": commit, "dirty": values.get("code.dirty") is True}
     return {"imported": digest} if digest is not None else {}
-
-
-def _extras(features: Mapping[str, Any], names: Collection[str]) -> Iterator[tuple[str, bool]]:
-    """The non-essential features that are stated, and whether each is on."""
-    for name in names:
-        path = f"features.{name}"
-        if path in features:
-            yield path, str(features[path]).lower() not in _NOTHING and features[path] != OFF

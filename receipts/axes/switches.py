@@ -144,10 +144,6 @@ def _is_wide(stated: Stated) -> bool:
     return dtype_of(stated.get("numerics.compute_dtype")) in _WIDE
 
 
-def _has_no_adapters(stated: Stated) -> bool:
-    return stated.get("numerics.adapters.kind") in (OFF, "partial")  # some of the model's own weights are trained
-
-
 # What a switch does where another leaf decides it.
 SWITCHES: tuple[Switch, ...] = (
     *(_off_at_one(switch, degree) for switch, degree in FOLLOWS.items()),
@@ -165,7 +161,11 @@ SWITCHES: tuple[Switch, ...] = (
     Switch("numerics.fp8_recipe", _is_wide),
     Switch("numerics.fp8_scope", _is_wide),
     Switch("compile.regions", lambda stated: stated.get("compile.posture") not in (None, "regional")),
-    *(Switch(f"numerics.adapters.{leaf}", _has_no_adapters) for leaf in ("rank", "injected", "gradient_sync")),
+    # Of kind `partial`, some of the model's own weights are trained.
+    *(
+        Switch(f"numerics.adapters.{leaf}", lambda stated: stated.get("numerics.adapters.kind") in (OFF, "partial"))
+        for leaf in ("rank", "injected", "gradient_sync")
+    ),
 )
 
 
