@@ -65,15 +65,27 @@ def read(text: str, *, share: bool = False) -> Bound:
         raise NotABound(f"it says nothing; write {EXAMPLES}")
     form = (match["form"] or "").lower()
     form = _FORMS.get(form, re.sub(r"\s+", " ", form)) or "about"
+    number, tolerance = match["number"], match["tolerance"]
     if form == "within":
-        return _within(match["number"], match["tolerance"], text)
+        if tolerance is not None:
+            raise NotABound('write "within ±1 %"')
+        printed = read_printed(number.lstrip("±+ "))
+        if printed is None or not 0.0 < printed.value < 1.0 or not printed.unit.startswith("%"):
+            raise NotABound(f'"within" takes a percentage: "within ±1 %", and not {number!r}')
+        return Bound(1.0 / (1.0 + printed.value), 1.0 + printed.value, "metric", text)
     if form == "between":
-        return _between(match["number"], match["tolerance"], text, share)
-    center, half, of = _number(match["number"], share)
-    if match["tolerance"] is not None:
+        first, separator, second = number.partition(" and ")
+        if not separator or tolerance is not None:
+            raise NotABound('write "between 1.06 and 1.27"')
+        (low, _, of), (high, _, other) = _number(first, share), _number(second, share)
+        if of != other:
+            raise NotABound("both ends must be of one kind: two factors, two percentages or two values with a unit")
+        return Bound(min(low, high), max(low, high), of, text)
+    center, half, of = _number(number, share)
+    if tolerance is not None:
         if form != "about":
             raise NotABound(f"a tolerance belongs to *about*: {EXAMPLES}")
-        half = _tolerance(match["tolerance"], center, of)
+        half = _tolerance(tolerance, center, of)
     worse = re.search(r"\b(slower|less|lower)\b", text, re.IGNORECASE) is not None
     # "At least 10 % slower" bounds the ratio from above: 0.90 or below.
     if form in ("at least", "at most") and worse and of != "value":
@@ -111,26 +123,6 @@ def difference(text: str) -> str | None:
 
 def _plain(text: str) -> str:
     return _PER_CENT.sub("%", text.translate(_MINUS))
-
-
-def _within(number: str, tolerance: str | None, text: str) -> Bound:
-    if tolerance is not None:
-        raise NotABound('write "within ±1 %"')
-    printed = read_printed(number.lstrip("±+ "))
-    if printed is None or not 0.0 < printed.value < 1.0 or not printed.unit.startswith("%"):
-        raise NotABound(f'"within" takes a percentage: "within ±1 %", and not {number!r}')
-    return Bound(1.0 / (1.0 + printed.value), 1.0 + printed.value, "metric", text)
-
-
-def _between(number: str, tolerance: str | None, text: str, share: bool) -> Bound:
-    first, separator, second = number.partition(" and ")
-    if not separator or tolerance is not None:
-        raise NotABound('write "between 1.06 and 1.27"')
-    low, _, of = _number(first, share)
-    high, _, other = _number(second, share)
-    if of != other:
-        raise NotABound("both ends must be of one kind: two factors, two percentages or two values with a unit")
-    return Bound(min(low, high), max(low, high), of, text)
 
 
 def _number(text: str, share: bool) -> tuple[float, float, Of]:

@@ -154,7 +154,14 @@ class Claim(ClaimModel):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Claim:
-        problems = [*_effect_problems(self), *_whole_problems(self), *arithmetic_problems(self)]
+        problems = _effect_problems(self)
+        if self.kind in ALONE and self.baseline:
+            problems.append(f"baseline: a claim of kind {self.kind} has none")
+        if self.supersedes == self.id:
+            problems.append("supersedes: it names itself")
+        if self.reason is not None and self.supersedes is None:
+            problems.append("reason: it says why a claim is superseded, and this one supersedes none")
+        problems += arithmetic_problems(self)
         if problems:
             raise ValueError("\n".join(problems))
         return self
@@ -214,17 +221,6 @@ def _effect_problems(claim: Claim) -> list[str]:
     return []
 
 
-def _whole_problems(claim: Claim) -> list[str]:
-    problems = []
-    if claim.kind in ALONE and claim.baseline:
-        problems.append(f"baseline: a claim of kind {claim.kind} has none")
-    if claim.supersedes == claim.id:
-        problems.append("supersedes: it names itself")
-    if claim.reason is not None and claim.supersedes is None:
-        problems.append("reason: it says why a claim is superseded, and this one supersedes none")
-    return problems
-
-
 class ClaimsDocument(ClaimModel):
     """A file of claims, `claims.toml`."""
 
@@ -275,16 +271,18 @@ def parse_claims(raw: bytes, source: str) -> tuple[Claim, ...]:
         document = ClaimsDocument.model_validate_json(json.dumps(tree, default=str))
     except ValidationError as error:
         raise InputError(source, _problems_of(error, tree)) from None
-    wrong = [*_duplicate_problems(document.claim), *_difference_problems(document.claim)]
+    wrong: list[Problem] = []
+    first: dict[str, int] = {}
+    for index, claim in enumerate(document.claim):
+        if (earlier := first.setdefault(claim.id, index)) != index:
+            what = f"{claim.id} is claim[{earlier}] too"
+            wrong.append(Problem(f"claim[{index}].id", what, "give it another id"))
+    for index, claim in enumerate(document.claim):
+        if claim.effect is not None and (why := difference(claim.effect)) is not None:
+            wrong.append(Problem(f"claim[{index}].effect", *why.split("; ", 1)))
     if wrong:
         raise InputError(source, wrong)
     return document.claim
-
-
-def _difference_problems(claims: Sequence[Claim]) -> Iterator[Problem]:
-    for index, claim in enumerate(claims):
-        if claim.effect is not None and (why := difference(claim.effect)) is not None:
-            yield Problem(f"claim[{index}].effect", *why.split("; ", 1))
 
 
 def claim_from_json(text: str, source: str) -> Claim:
@@ -312,14 +310,6 @@ def _problems_of(error: ValidationError, tree: Any) -> Iterator[Problem]:
             yield Problem(problem.at, problem.what, f"the keys of a claim are {', '.join(Claim.model_fields)}")
         else:
             yield problem
-
-
-def _duplicate_problems(claims: tuple[Claim, ...]) -> Iterator[Problem]:
-    seen: dict[str, int] = {}
-    for index, claim in enumerate(claims):
-        if claim.id in seen:
-            yield Problem(f"claim[{index}].id", f"{claim.id} is claim[{seen[claim.id]}] too", "give it another id")
-        seen.setdefault(claim.id, index)
 
 
 # `32 KB`, `128K`: a letter of a thousand that programs also write for 1,024.
@@ -384,9 +374,12 @@ def assess_arithmetic(claim: Claim) -> Assessment:
     """
     formula = ARITHMETIC[claim.formula or ""]
     first: Assessment | None = None
+    count, stated = "tokens", claim.effect or ""
+    if formula.dimension == "bytes":
+        count, stated = "bytes", _BYTE.sub("bytes", stated)
     for binary in ((),) if formula.dimension == "fraction" else _READINGS:
         value = _arithmetic_value(claim, formula, binary)
-        band = bounds.read(_arithmetic_effect(claim.effect or "", formula, binary), share=True)
+        band = bounds.read(_binary(stated) if count in binary else stated, share=True)
         text = f"{formula.name} = {formula.expression} = {_shown_result(value, formula)}, claimed {band.text}"
         if band.judge(value, value) == "holds":
             return Assessment(
@@ -407,13 +400,6 @@ def _arithmetic_value(claim: Claim, formula: ArithmeticFormula, binary: Sequence
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     return formula.value(**numbers)
-
-
-def _arithmetic_effect(text: str, formula: ArithmeticFormula, binary: Sequence[str]) -> str:
-    """The stated result, with the letters of a thousand as they are to be read."""
-    if formula.dimension == "bytes":
-        text = _BYTE.sub("bytes", text)
-    return _binary(text) if ("bytes" if formula.dimension == "bytes" else "tokens") in binary else text
 
 
 def _binary(text: str) -> str:

@@ -97,7 +97,11 @@ def _unproven(pair: PairCase, metric: Metric, a: Sequence[MetricReading], b: Seq
     for side, readings, group in (("A", a, pair.group_a), ("B", b, pair.group_b)):
         without = [launch for launch, item in zip(group, readings, strict=True) if item.value is None]
         if without and all(launch.shown(metric).value is not None for launch in without):
-            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: {_instead(pair)}"
+            # The total of a loop that stops at its target is a number too.
+            every = (*pair.group_a, *pair.group_b)
+            totals = all("measurement.goodput.step_seconds" in launch.stated for launch in every)
+            do = "run longer, or compare -m training_seconds" if totals else "run longer"
+            return f"no steady segment in {len(without)} of {len(group)} launches of {side}: {do}"
         if without:
             return f"{metric.title} is not on side {side}"
     if is_stated(metric, (*a, *b)):
@@ -109,12 +113,6 @@ def is_stated(metric: Metric, readings: Sequence[MetricReading]) -> bool:
     """Whether some number of a metric that steps or memory rows give is only stated."""
     measured = metric.summary in ("step", "rate", "memory")
     return measured and any(item.source in ("stated", "derived") for item in readings)
-
-
-def _instead(pair: PairCase) -> str:
-    """What gives a number where no steps are steady: longer runs, or the total of a loop that stops at its target."""
-    totals = all("measurement.goodput.step_seconds" in launch.stated for launch in (*pair.group_a, *pair.group_b))
-    return "run longer, or compare -m training_seconds" if totals else "run longer"
 
 
 def noise_of(metric: Metric, lane: Lane, measured: Sigma | None) -> Sigma | None:

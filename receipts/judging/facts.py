@@ -6,7 +6,7 @@ everything up to the largest shape that was sustained repeatedly.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from operator import attrgetter
@@ -107,7 +107,10 @@ class Facts:
 
     @classmethod
     def among(cls, receipts: Iterable[Parsed]) -> Facts:
-        """What documents say of each other without a store: one may supersede another of its launch, or witness it."""
+        """What documents say of each other without a store, in the order in which they came.
+
+        One may supersede another of its launch, resume or witness it.
+        """
         every = tuple(receipts)
         superseded: dict[str, tuple[str, str]] = {}
         replaced: dict[str, tuple[Parsed, ...]] = {}
@@ -118,9 +121,19 @@ class Facts:
                 if supersession and own and supersession.target in (other.id, other.receipt.run.launch):
                     superseded[other.id] = (item.id, supersession.reason)
                     replaced[item.id] = (*replaced.get(item.id, ()), other)
-        return cls(superseded=superseded, replaced=replaced, at_once=_at_once(every), resumed=_resumed(every)).beside(
-            every
-        )
+        # Those before each that started on its host at its instant.
+        earlier: dict[tuple[str | None, datetime], list[Parsed]] = {}
+        at_once: dict[str, tuple[Parsed, ...]] = {}
+        for item in filter(exact_start, every):
+            run = item.receipt.run
+            known = earlier.setdefault((run.host, run.started), [])
+            if others := tuple(other for other in known if other.receipt.run.launch != run.launch):
+                at_once[item.id] = others
+            known.append(item)
+        named = {name: item for item in every for name in (item.id, item.receipt.run.launch)}
+        origins = ((item, named.get(item.receipt.run.resumed_from or "")) for item in every)
+        resumed = {item.id: origin for item, origin in origins if origin is not None and origin is not item}
+        return cls(superseded=superseded, replaced=replaced, at_once=at_once, resumed=resumed).beside(every)
 
     def beside(self, receipts: Iterable[Parsed]) -> Facts:
         """These facts, and which of some receipts witness one another; one that is superseded witnesses nothing."""
@@ -148,27 +161,6 @@ def exact_start(parsed: Parsed) -> bool:
     """Whether a receipt was measured on a named host, and knows its start as exactly as a clock does."""
     run = parsed.receipt.run
     return run.provenance == "measured" and run.host is not None and run.started_stated is None
-
-
-def _at_once(every: Sequence[Parsed]) -> dict[str, tuple[Parsed, ...]]:
-    """Of receipts in the order in which they came: those before each that started on its host at its instant."""
-    earlier: dict[tuple[str | None, datetime], list[Parsed]] = {}
-    others_by_id = {}
-    for item in filter(exact_start, every):
-        run = item.receipt.run
-        known = earlier.setdefault((run.host, run.started), [])
-        others = tuple(other for other in known if other.receipt.run.launch != run.launch)
-        if others:
-            others_by_id[item.id] = others
-        known.append(item)
-    return others_by_id
-
-
-def _resumed(every: Sequence[Parsed]) -> dict[str, Parsed]:
-    """Of receipts by id: the launch that each says it resumed, where it is one of them."""
-    named = {name: item for item in every for name in (item.id, item.receipt.run.launch)}
-    wanted = ((item, item.receipt.run.resumed_from) for item in every)
-    return {item.id: named[name] for item, name in wanted if name in named and named[name] is not item}
 
 
 REPEATED: Final = 2  # launches that make a ceiling; a single good one is a peak
@@ -252,7 +244,11 @@ def shape_standing(
     wanted = {path: claimed.get(path, parsed.stated.get(path)) for path in (CHIPS, *(path for _, path in SHAPE))}
     if claimed and MICRO not in claimed:
         wanted[MICRO] = 0
-    repeated = [shape for shape in facts.shapes if shape.launches >= REPEATED and _whole(shape)]
+    repeated = [
+        shape
+        for shape in facts.shapes
+        if shape.launches >= REPEATED and None not in (shape.chips, *_size_of_shape(shape))
+    ]
     if repeated and key is None:
         from receipts.axes.shape import shape_key  # a comparison of files has no shapes
 
@@ -266,7 +262,12 @@ def shape_standing(
         return ShapeStanding("unknown", why=f"{', '.join(missing)} not stated")
     chips, *sizes = (int(value or 0) for value in wanted.values())
     mine = tuple(sizes)
-    holding = [shape for shape in ceilings if _holds(shape, mine, chips)]
+    holding = [
+        shape
+        for shape in ceilings
+        if (shape.chips or 0) <= chips
+        and all(theirs >= own for theirs, own in zip(_size_of_shape(shape), mine, strict=True))
+    ]
     if not holding:
         return ShapeStanding("beyond", _nearest(ceilings, mine, chips))
     same = any(_size_of_shape(shape) == mine and shape.chips == chips for shape in holding)
@@ -291,16 +292,4 @@ def _nearest(ceilings: list[ReachedShape], mine: tuple[int, ...], chips: int) ->
     return min(ceilings, key=away)
 
 
-def _whole(shape: ReachedShape) -> bool:
-    return None not in (shape.chips, shape.sequence_length, shape.micro_batch, shape.depth)
-
-
 _size_of_shape: Final[Callable[[ReachedShape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))
-
-
-def _holds(shape: ReachedShape, mine: tuple[int, ...], chips: int) -> bool:
-    return (
-        shape.chips is not None
-        and shape.chips <= chips
-        and all(theirs >= own for theirs, own in zip(_size_of_shape(shape), mine, strict=True))
-    )

@@ -56,14 +56,14 @@ def grouped(findings: Iterable[Finding]) -> Grouped:
             waiting.setdefault(item.at, []).append(item)
         else:
             judged.setdefault((item.code, item.level.value), []).append(item)
-    ordered = sorted(judged.values(), key=lambda group: (*_weight(group[0]), group[0].code))
+
+    def weight(group: Sequence[Finding]) -> tuple[int, bool, str]:
+        return _ORDER[group[0].level], group[0].question is Question.NONE, group[0].code
+
+    ordered = sorted(judged.values(), key=weight)
     deciding = [tuple(group) for group in ordered if group[0].level is not Level.SHOWN]
     shown = [tuple(group) for group in ordered if group[0].level is Level.SHOWN]
     return Grouped(tuple(deciding), {at: tuple(group) for at, group in waiting.items()}, tuple(shown))
-
-
-def _weight(item: Finding) -> tuple[int, bool]:
-    return _ORDER[item.level], item.question is Question.NONE
 
 
 def worth_reading(verdict: Comparison, rules: RuleSet) -> list[Finding]:

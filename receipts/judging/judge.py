@@ -44,13 +44,11 @@ def judge_case(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
         receipt = case.launch.parsed.id
         findings += [replace(item, receipt=receipt) for item in of_configuration]
         findings.sort(key=_CODE)
-    return tuple(_explained(case.parsed, item) for item in findings)
-
-
-def _explained(parsed: Parsed, item: Finding) -> Finding:
-    """A finding with the cause that evidence names for its leaf: the argument that changed, the operator, the line."""
-    why = "" if item.unjudged else cause(parsed, item.at)
-    return replace(item, found=f"{item.found}: {why}") if why else item
+    # With the cause that evidence names for a leaf: the argument that changed, the operator, the line.
+    causes = ("" if item.unjudged else cause(case.parsed, item.at) for item in findings)
+    return tuple(
+        replace(item, found=f"{item.found}: {why}") if why else item for item, why in zip(findings, causes, strict=True)
+    )
 
 
 def _findings(case: Case, rules: tuple[Rule, ...]) -> list[Finding]:
@@ -85,7 +83,12 @@ def _judge_one(item: Rule, case: Case) -> list[Finding]:
     if item.uses_facts and case.facts is None:
         do = "name a store with --store"
         return [_unjudged(item, "store", "no store was asked", do, "receipt", receipt)] if heavy else []
-    findings = [_finding(item, _with_witness(case, offense), "receipt", receipt) for offense in item.judge(case)]
+    findings = []
+    for offense in item.judge(case):
+        one = _finding(item, offense, "receipt", receipt)
+        witness = case.borrowed.witness_of(offense.at)
+        seen_by = "" if witness is None else f", as witness {witness[:12]} saw it"
+        findings.append(replace(one, found=one.found + seen_by) if seen_by else one)
     if heavy and (missing := item.missing(case)):
         # Beside an offense the gaps are shown, so that all that is unstated is listed at once.
         level = Level.SHOWN if any(one.level is Level.ERROR for one in findings) else Level.OPEN
@@ -99,12 +102,6 @@ def _judge_one(item: Rule, case: Case) -> list[Finding]:
                 do = STATE + " or ".join(paths)
                 findings.append(_unjudged(item, paths[0], "not stated", do, "receipt", receipt, level))
     return findings
-
-
-def _with_witness(case: Case, offense: Offense) -> Offense:
-    """An offense with the witness that saw it, where the launch itself does not say it."""
-    witness = case.borrowed.witness_of(offense.at)
-    return offense if witness is None else offense._replace(found=f"{offense.found}, as witness {witness[:12]} saw it")
 
 
 def judge_pair(pair: PairCase, rules: RuleSet) -> tuple[Finding, ...]:

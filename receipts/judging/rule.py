@@ -168,19 +168,16 @@ class PairCase:
 
         How a launch ended, what was seen of it and what shows it are not settings.
         """
-        return (
-            self.silent(*paths)
-            and all((leaf := find_leaf(path)) is not None and leaf.role in SETTINGS for path in paths)
-            and (
-                all(map(self._by_inputs, paths))
-                or (self.context is not None and self.varied.isdisjoint(map(path_of, paths)))
-            )
-        )
-
-    def _by_inputs(self, path: str) -> bool:
-        """Whether equal inputs hold a setting; how a program measures itself is one of its own."""
-        own = self.difference.one_program and path.startswith("measurement.")
-        return own or path_of(path) in self.difference.held_by_inputs
+        apart = self.difference
+        if not self.silent(*paths) or not all(
+            (leaf := find_leaf(path)) is not None and leaf.role in SETTINGS for path in paths
+        ):
+            return False
+        # Equal inputs hold a setting; how a program measures itself is one of its own.
+        return all(
+            (apart.one_program and path.startswith("measurement.")) or path_of(path) in apart.held_by_inputs
+            for path in paths
+        ) or (self.context is not None and self.varied.isdisjoint(map(path_of, paths)))
 
     def silent(self, *paths: str) -> bool:
         """Whether neither side states any of these leaves, and both are of one program and inputs, or one context."""

@@ -183,7 +183,6 @@ class Rulebook:
     @cached_property
     def studies(self) -> Studies:
         """Studies."""
-
         return load_studies(self.study_files())
 
     def of_rules(self, codes: Collection[str]) -> Rulebook:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from receipts.axes import Change, Difference, Member, Unknown, difference_under
 from receipts.axes.effective import decided
@@ -26,10 +26,6 @@ from receipts.judging.verdict import ANOTHER_SESSION, Finding, Level, Lost
 from receipts.judging.witness import as_requested
 from receipts.metrics import Launch, Metric
 from receipts.receipt import Parsed
-
-if TYPE_CHECKING:
-    from receipts.receipt import Parsed
-
 
 STEPS_ARE_NO_LAUNCHES = (
     "the steps of one launch are not independent repeats, however many they are: name different launches"

@@ -123,7 +123,10 @@ def witness_difference(
     difference_of_requests = difference_under(lane, one, other, known)
     beside = (*_PROFILER, *difference_of_requests.length)
     changed = [
-        item for item in difference_of_requests.changed if item.axis not in beside and not _to_profile(item, lane)
+        item
+        for item in difference_of_requests.changed
+        if item.axis not in beside
+        and not (item.axis.startswith(PREFIX) and lane.books.of_witness(item.axis.removeprefix(PREFIX)))
     ]
     lanes = (witness.receipt.run.lane, witnessed.receipt.run.lane)
     if lanes[0] != lanes[1]:
@@ -133,10 +136,6 @@ def witness_difference(
     left, right = effective(one), effective(other)
     one_sided = any((leaf.path in left) != (leaf.path in right) for leaf in axis_leaves())
     return WitnessDifference(tuple(changed), unknown, complete=not unknown and not one_sided)
-
-
-def _to_profile(change: Change, lane: Lane) -> bool:
-    return change.axis.startswith(PREFIX) and lane.books.of_witness(change.axis.removeprefix(PREFIX))
 
 
 def lend(
@@ -154,7 +153,9 @@ def lend(
     read for another actor raises no grade. Where an attention was asked for by name, a witness of another launch of its
     side (``sides``, by the id of the witness) lends as well; where it may not, it says nothing of this launch.
     """
-    own_side = side_of(measured) if _names_attention(measured) else None
+    # One attention: of `auto`, two launches may have been given two.
+    asked = parts(measured.stated.get("path.intended.attention") or "")
+    own_side = side_of(measured) if asked and not asked & ANYTHING else None
     shared = (item for item in witnesses if own_side in sides.get(item.id, ()) or names(item, measured))
     named = list(shared) if measured.receipt.run.witness_for is None else []
     if not named:
@@ -187,12 +188,6 @@ def lend(
     ids = tuple(item.id for item in lenders)
     others = tuple(item for item in lenders if item.id in strangers)
     return BorrowedLeaves(parsed, by, ids, tuple(refused), contradictions, others)
-
-
-def _names_attention(parsed: Parsed) -> bool:
-    """Whether the launch asked for one attention: of `auto`, two launches may have been given two."""
-    asked = parts(parsed.stated.get("path.intended.attention") or "")
-    return bool(asked) and not asked & ANYTHING
 
 
 def shown(change: Change) -> str:
