@@ -253,10 +253,10 @@ def effective_values(of: DecidedLeaves) -> Mapping[str, Value]:
     for wheel, version in loaded_over(values).items():
         values[wheel] = version
         values.pop(f"{wheel}.digest", None)  # of what is installed, and was not loaded
-    switch, depth = values.get("features.mtp"), values.get("model.mtp_depth")
+    mtp, depth = values.get("features.mtp"), values.get("model.mtp_depth")
     # One fact counts once: the depth says already what the switch says, which without a depth does nothing.
     restated = ("true", "on", "yes", "1", str(depth))
-    if switch is not None and depth is not None and (depth == 0 or str(switch).lower() in restated):
+    if mtp is not None and depth is not None and (depth == 0 or str(mtp).lower() in restated):
         del values["features.mtp"]
     return values
 
