@@ -119,19 +119,14 @@ def read_config(path: Path | None) -> Config:
     if not isinstance(bookkeeping, dict):
         raise UsageError(f"{path}: bookkeeping must be a table of lists of names, as output = ['artifact_dir']")
     judge = _texts(table, "judge", path, "pattern")
-    prices = _prices(table.get("prices", {}), path)
-    return Config(validators, reports, store, webhooks, notify, bookkeeping, judge, prices)
-
-
-def _prices(table: object, path: Path) -> dict[str, float]:
-    entries: dict[str, object] = table if isinstance(table, dict) else {"": None}
+    priced = table.get("prices", {})
     prices: dict[str, float] = {}
-    for name, price in entries.items():
+    for name, price in (priced if isinstance(priced, dict) else {"": None}).items():
         if isinstance(price, bool) or not isinstance(price, int | float) or not 0 < price < 1e9:
             at = f"prices.{name}" if name else "prices"
             raise UsageError(f"{path}: {at}: write the price of a chip-hour, as H200 = 3.10")
         prices[name] = float(price)
-    return prices
+    return Config(validators, reports, store, webhooks, notify, bookkeeping, judge, prices)
 
 
 def _texts(table: dict[str, object], key: str, path: Path, kind: str) -> tuple[str, ...]:

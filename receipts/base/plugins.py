@@ -56,22 +56,20 @@ class Plugin:
 def plugins() -> Mapping[str, Plugin]:
     """Every plugin by the name of its package. One of another distribution that cannot be imported is left out."""
     known: dict[str, Plugin] = {}
-    for name in _packages():
-        known[name] = importlib.import_module(name).PLUGIN
+    try:
+        folders = importlib.import_module(PACKAGE).__path__
+    except ModuleNotFoundError:
+        folders = []
+    for item in pkgutil.iter_modules(folders):
+        if item.ispkg:
+            name = f"{PACKAGE}.{item.name}"
+            known[name] = importlib.import_module(name).PLUGIN
     for name in named_elsewhere(GROUP):
         try:
             known[name] = importlib.import_module(name).PLUGIN
         except Exception as error:
             sys.stderr.write(f"receipts: the plugin {name} is left out: {type(error).__name__}: {error}\n")
     return known
-
-
-def _packages() -> Iterator[str]:
-    try:
-        package = importlib.import_module(PACKAGE)
-    except ModuleNotFoundError:
-        return
-    yield from (f"{PACKAGE}.{item.name}" for item in pkgutil.iter_modules(package.__path__) if item.ispkg)
 
 
 def named_elsewhere(group: str) -> list[str]:

@@ -85,7 +85,12 @@ def pressure(
     ``phase`` looks at one phase, else at all that every launch states. ``spread`` is the largest difference of one
     chip's figure between equal launches that the store has shown, as a share; None if it has shown none.
     """
-    wanted = [name for name in PHASES if phase in (None, name) and all(_states(one, name, metric) for one in (*a, *b))]
+    wanted = [
+        name
+        for name in PHASES
+        if phase in (None, name)
+        and all((row := one.get(name)) is not None and row.ranking(metric) is not None for one in (*a, *b))
+    ]
     rows_a, rows_b = ([one.by_chip(metric, wanted) for one in side] for side in (a, b))
     margin = _margin((rows_a, rows_b), spread)
     why = _unknown(a, b, wanted, (*rows_a, *rows_b), phase)
@@ -102,11 +107,6 @@ def pressure(
     if margin.below(after, before):
         return same._replace(kind="fell")
     return same._replace(kind="rose") if margin.below(before, after) else same
-
-
-def _states(one: Account, name: str, metric: Figure) -> bool:
-    phase = one.get(name)
-    return phase is not None and phase.ranking(metric) is not None
 
 
 def _unknown(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from receipts.base.units import amount, signed_percent
 from receipts.metrics.chip_pressure import Pressure
-from receipts.metrics.chips import TITLES, Account, Chip, Metric, Phase, Ranking
+from receipts.metrics.chips import TITLES, Account, Chip, Metric, Phase
 
 _MAX_RUNS = 8  # runs of ordinals that a sentence names
 _OVER = {"max": "the highest of them", "mean": "their mean", "sum": "their sum", "rank0": "rank 0's"}
@@ -114,7 +114,12 @@ def compared(a: Sequence[Account], b: Sequence[Account], result: Pressure) -> li
         return []
     lines = []
     for name, side in (("A", a), ("B", b)):
-        ranked = [(ranking.highest, phase) for one in side for phase, ranking in _peaks(one)]
+        ranked = [
+            (ranking.highest, phase)
+            for one in side
+            for phase in reversed(one.phases)
+            if (ranking := phase.ranking("peak")) is not None
+        ]
         if not ranked:
             lines.append(f"{name}: no chip states its live peak")
             continue
@@ -124,13 +129,6 @@ def compared(a: Sequence[Account], b: Sequence[Account], result: Pressure) -> li
         lines.append(f"{name} {phase.name}{of}: {'; '.join(part for part in parts if part)}")
     told_why = [str(result.margin)] if result.kind != "unknown" else []
     return [*lines, "; ".join((change(result), *told_why))]
-
-
-def _peaks(one: Account) -> Iterator[tuple[Phase, Ranking]]:
-    for phase in reversed(one.phases):
-        ranking = phase.ranking("peak")
-        if ranking is not None:
-            yield phase, ranking
 
 
 def aggregate(memory: Account) -> str:
@@ -159,14 +157,11 @@ def change(result: Pressure) -> str:
             f"pressure moved: chip {old} fell from {amount(result.a[old])} to {amount(result.b[old])}, chip {new} rose "
             f"from {amount(result.a[new])} to {amount(result.b[new])} and now leads; {highest}"
         )
-    lone = len(result.a) == 1
-    same = result.leaders_a == result.leaders_b
-    leads = "" if lone else f"; {_leads(result.leaders_b, len(result.b), 'still' if same else 'now')}"
+    leaders, leads = result.leaders_b, ""
+    if len(result.a) > 1 and len(leaders) == len(result.b):
+        leads = "; all chips are alike"
+    elif len(result.a) > 1:
+        when = "still" if result.leaders_a == leaders else "now"
+        leads = f"; {ordinals(leaders)} {when} lead{'s' if len(leaders) == 1 else ''}"
     words = {"fell": "pressure fell", "rose": "pressure rose", "same": "pressure is the same"}
     return f"{words[result.kind]}: {highest}{leads}"
-
-
-def _leads(leaders: Sequence[int], count: int, when: str) -> str:
-    if len(leaders) == count:
-        return "all chips are alike"
-    return f"{ordinals(leaders)} {when} lead{'s' if len(leaders) == 1 else ''}"

@@ -209,9 +209,14 @@ class Account:
         self.stated = stated
         self.aggregate = memory.aggregate if memory is not None else None
         known = _known({row.chip for row in self.rows}, stated)
-        chips = _chips(self.rows)
+        phases: dict[MemoryPhase, dict[int, Chip]] = {}
+        for row in self.rows:
+            by_chip = phases.setdefault(row.phase, {})
+            by_chip[row.chip] = _tighter(by_chip[row.chip], row) if row.chip in by_chip else row
         self.phases: tuple[Phase, ...] = tuple(
-            Phase(name, chips[name], known, stated) for name in PHASES if name in chips
+            Phase(name, [phases[name][chip] for chip in sorted(phases[name])], known, stated)
+            for name in PHASES
+            if name in phases
         )
 
     def __repr__(self) -> str:
@@ -271,15 +276,6 @@ def _known(seen: set[int], stated: int | None) -> frozenset[int]:
     if stated is None or len(seen) == stated or (len(seen) < stated and any(chip >= stated for chip in seen)):
         return frozenset(seen)
     return frozenset(range(min(stated, MAX_NAMED)))
-
-
-def _chips(rows: Iterable[Chip]) -> dict[MemoryPhase, list[Chip]]:
-    """Chips by phase, each in the order of ordinals."""
-    phases: dict[MemoryPhase, dict[int, Chip]] = {}
-    for row in rows:
-        chip, by_chip = row.chip, phases.setdefault(row.phase, {})
-        by_chip[chip] = _tighter(by_chip[chip], row) if chip in by_chip else row
-    return {phase: [by_chip[chip] for chip in sorted(by_chip)] for phase, by_chip in phases.items()}
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

@@ -6,7 +6,7 @@ a degree of its own. A lane without a convention may mean either, and then only 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from receipts.axes.lane import Lane
@@ -113,24 +113,18 @@ def owned(stated: Mapping[str, Any]) -> str:
     Whole numbers are exact; a degree that does not divide its number leaves a fraction, which R107, R108 and R118
     judge. Layers are counted on an even pipeline.
     """
-    return ", ".join(_parts(stated))
-
-
-def _parts(stated: Mapping[str, Any]) -> Iterator[str]:
     if not any((stated.get(path) or 1) > 1 for path in _ALL):
-        return
+        return ""
+    parts = []
     for name, leaf, path in _DIVIDED:
-        count, degree = stated.get(leaf), stated.get(path)
-        if count and degree and degree > 1:
-            yield f"{_plural(count / degree, name)} of {count:,}"
+        count, ways = stated.get(leaf), stated.get(path)
+        if count and ways and ways > 1:
+            share = count / ways
+            number = f"{share:,.4g}" if share % 1 else f"{int(share):,}"
+            parts.append(f"{number} {name}{'' if share == 1 else 's'} of {count:,}")
     tensor = stated.get(EXPERT_TENSOR)
     if stated.get("model.experts") and tensor is not None and tensor > 1:
-        yield f"1/{tensor} of each expert's width"
+        parts.append(f"1/{tensor} of each expert's width")
     if stated.get("parallelism.sequence") and (stated.get(TENSOR) or 1) > 1:
-        yield f"1/{stated[TENSOR]} of the tokens outside the tensor-parallel matrices"
-
-
-def _plural(count: float, name: str) -> str:
-    words = name if count == 1 else f"{name}s"
-    number = f"{count:,.4g}" if count % 1 else f"{int(count):,}"
-    return f"{number} {words}"
+        parts.append(f"1/{stated[TENSOR]} of the tokens outside the tensor-parallel matrices")
+    return ", ".join(parts)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from receipts.axes.lane import KILOWATT_HOUR
 from receipts.metrics.arithmetic import steps_to_share
@@ -152,19 +152,12 @@ def _rate(launch: Launch, metric: Metric) -> MetricReading:
         return MetricReading(stated, 1, "stated", text)
     total, source = _tokens_per_second(launch)
     value = rate_from_total(launch, metric.name, total)
+    if value is not None and source != "steps":
+        return MetricReading(value, 1, "derived")
     if value is not None:
-        return (
-            MetricReading(value, 1, "steps", _of_rate(launch, metric))
-            if source == "steps"
-            else MetricReading(value, 1, "derived")
-        )
+        computed = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
+        return MetricReading(value, 1, "steps", f"{launch.of_rate}; {launch.basis}" if computed else launch.of_rate)
     return MetricReading(stated, 1, "stated", text) if stated is not None else NOTHING
-
-
-def _of_rate(launch: Launch, metric: Metric) -> str | None:
-    """What a rate is, with the parts of an MFU that is not stated."""
-    computed = metric.name == "mfu" and launch.stated.get("measurement.stated.mfu") is None
-    return f"{launch.of_rate}; {launch.basis}" if computed else launch.of_rate
 
 
 def _tokens_per_second(launch: Launch) -> tuple[float | None, str]:
@@ -338,33 +331,25 @@ def unshown(parsed: Parsed, durations: Sequence[float], flagged: Mapping[str, Se
         flag: [at for at in positions if at < last and durations[at] > usual * _LONGER]
         for flag, positions in flagged.items()
     }
-    goodput = parsed.receipt.measurement.goodput if parsed.receipt.measurement is not None else None
+    measurement = parsed.receipt.measurement
+    goodput = measurement.goodput if measurement is not None else None
     hidden: dict[str, list[int]] = {}
     for flag in _SPANS:
         beyond = math.fsum(durations[at] - usual for at in slow.get(flag, ()))
         span = getattr(goodput, f"{flag}_seconds", None) or 0.0
         if beyond > span * _LOOSE + _LOOSE_SECONDS:
             hidden[flag] = slow[flag]
-    if len(slow.get("profile", ())) > _PROFILED + _traced(parsed.receipt.evidence or ()):
-        hidden["profile"] = slow["profile"]
-    late = [at for at in slow.get("warmup", ()) if at >= _warm(parsed, flagged["warmup"])]
-    return hidden | ({"warmup": late} if late else {})
-
-
-def _traced(evidence: Sequence[Any]) -> float:
-    """Steps that traces show; any number where one does not say how many."""
-    traces = [item for item in evidence if any(name in item.kind.lower() for name in _TRACES)]
+    # Steps that traces show; any number where one does not say how many.
+    traces = [item for item in parsed.receipt.evidence or () if any(name in item.kind.lower() for name in _TRACES)]
     counts = [(item.observed or {}).get("steps") for item in traces]
-    return math.inf if any(count is None for count in counts) else sum(map(float, filter(None, counts)))
-
-
-def _warm(parsed: Parsed, positions: Sequence[int]) -> int:
-    """The step at which the warm-up is over: the flagged ones from the first on, and what the window leaves out."""
-    measurement, step = parsed.receipt.measurement, 0
-    for at in sorted(positions):
-        if at != step:
-            break
-        step += 1
+    traced = math.inf if any(count is None for count in counts) else sum(map(float, filter(None, counts)))
+    if len(slow.get("profile", ())) > _PROFILED + traced:
+        hidden["profile"] = slow["profile"]
+    # The warm-up is over after the flagged steps from the first on, and after what the window leaves out.
+    flagged_first = sorted(flagged.get("warmup", ()))
+    warm = next((step for step, at in enumerate(flagged_first) if at != step), len(flagged_first))
     window = measurement.window if measurement is not None else None
-    stated = (window.start or 0, window.warmup_steps or 0) if window is not None else ()
-    return max(step, *stated, 0)
+    if window is not None:
+        warm = max(warm, window.start or 0, window.warmup_steps or 0)
+    late = [at for at in slow.get("warmup", ()) if at >= warm]
+    return hidden | ({"warmup": late} if late else {})

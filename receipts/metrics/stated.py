@@ -116,7 +116,10 @@ class Numbers:
         for name, kept in self._selections():
             for statistic, value in self._statistics(kept):
                 yield CandidateValue(f"{statistic} step of {name}", value)
-        yield from self._single_step()
+        steps = self._launch.durations
+        # Any one step, where the receipt says that its numbers are of one.
+        if self._launch.timed and self._launch.stated.get(f"{STATED}.statistic") == "single_step":
+            yield CandidateValue(SINGLE, Interval(min(steps), max(steps)))
 
     @cached_property
     def rate_statistics(self) -> Lazy[CandidateValue]:
@@ -137,9 +140,12 @@ class Numbers:
             for tokens in amounts:
                 mean = Interval.exact(tokens * math.fsum(inverse) / len(kept))
                 yield CandidateValue(f"the mean of rates over {name}", mean)
-                # Of an even number of steps the median is a mean of two, and not the rate of the median step.
+                # Of an even number of steps the median is a mean of two, and not the rate of the median step; it is as
+                # exact as the digits of the steps that it is made of.
                 if len(kept) % 2 == 0:
-                    yield CandidateValue(f"the median of rates over {name}", tokens * self._middle_rate(inverse))
+                    middle = median(inverse)
+                    reach = Interval.around(middle, self._half_digit * middle**2)
+                    yield CandidateValue(f"the median of rates over {name}", tokens * reach)
 
     def _printed_rates(self) -> Iterator[CandidateValue]:
         """Statistics over the tokens/s that a log prints of every step."""
@@ -206,22 +212,10 @@ class Numbers:
             return self._launch.durations[kept.start : kept.stop]
         return [self._launch.durations[i] for i in kept]
 
-    def _single_step(self) -> tuple[CandidateValue, ...]:
-        """Any one step, where the receipt says that its numbers are of one."""
-        steps = self._launch.durations
-        if not self._launch.timed or self._launch.stated.get(f"{STATED}.statistic") != "single_step":
-            return ()
-        return (CandidateValue(SINGLE, Interval(min(steps), max(steps))),)
-
     @cached_property
     def _half_digit(self) -> float:
         """Half the last digit that the steps were printed with: a statistic over them is not more exact."""
         return 0.5 * 10.0 ** _last_place_of(self._launch.durations[:PRINTED_ALIKE])
-
-    def _middle_rate(self, inverse: Sequence[float]) -> Interval:
-        """The median of one over each step, as far as the digits of the steps that it is made of reach."""
-        middle = median(inverse)
-        return Interval.around(middle, self._half_digit * middle**2)
 
     def _statistics(self, kept: Sequence[int]) -> Iterator[tuple[str, Interval]]:
         half, steps = self._half_digit, self._steps(kept)

@@ -238,10 +238,6 @@ def parse_json(document: Document) -> dict[str, Any]:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise refusal(source, f"byte {error.start} is not UTF-8", "save the document as UTF-8") from None
-    return _exact(source, raw, text)
-
-
-def _exact(source: str, raw: bytes, text: str) -> dict[str, Any]:
     if _too_deep(raw):
         raise refusal(source, f"the document nests deeper than {MAX_DEPTH} levels", "flatten it")
     reader = _ParserHooks()
@@ -320,13 +316,11 @@ def document_files(folder: str) -> Iterator[str]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = os.path.join(place, name)
+            if not name.endswith((*SINGLE, *LINES)) or name.startswith("."):
+                continue
             # A pipe would block, so it is not a file; whoever opens a broken link reports it.
-            if name.endswith((*SINGLE, *LINES)) and not name.startswith(".") and not _is_pipe(path):
+            if os.path.isfile(path) or not os.path.exists(path):
                 yield path
-
-
-def _is_pipe(path: str) -> bool:
-    return os.path.exists(path) and not os.path.isfile(path)
 
 
 def of_stream(stream: BinaryIO, source: str) -> Iterator[Item]:

@@ -8,7 +8,7 @@ several sub-layers. The signs are those of Megatron-Core 0.16 and later,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -135,7 +135,16 @@ def read_pattern(text: str, alphabet: str | None = None) -> Pattern | tuple[Prob
 
 def _read_in(text: str, alphabet: Alphabet) -> Pattern | tuple[Problem, ...]:
     main, *suffixes = text.split(MTP)
-    problems = list(_unknown(text, alphabet))
+    accepted = f"accepted: {' '.join(alphabet.letters)}, with {STAGE} between stages and {MTP} before MTP"
+    problems = [
+        Problem(
+            PATTERN_PATH,
+            f"{letter!r} at position {position} of {text!r} is not a letter of the alphabet {alphabet.name}",
+            accepted,
+        )
+        for position, letter in enumerate(text, start=1)
+        if letter not in alphabet.letters and letter not in MTP + STAGE + OPEN + CLOSE
+    ]
     if not main.replace(STAGE, ""):
         problems.append(Problem(PATTERN_PATH, f"{text!r} has no block in its main stack"))
     stages, mtp = [], tuple[str, ...]()
@@ -160,17 +169,6 @@ def _read_in(text: str, alphabet: Alphabet) -> Pattern | tuple[Problem, ...]:
         mtp=mtp,
         mtp_depth=len(suffixes) if mtp else 0,
     )
-
-
-def _unknown(text: str, alphabet: Alphabet) -> Iterator[Problem]:
-    accepted = " ".join(alphabet.letters)
-    for position, letter in enumerate(text, start=1):
-        if letter not in alphabet.letters and letter not in MTP + STAGE + OPEN + CLOSE:
-            yield Problem(
-                PATTERN_PATH,
-                f"{letter!r} at position {position} of {text!r} is not a letter of the alphabet {alphabet.name}",
-                f"accepted: {accepted}, with {STAGE} between stages and {MTP} before MTP",
-            )
 
 
 def _blocks(part: str, text: str) -> tuple[tuple[str, ...], list[Problem]]:

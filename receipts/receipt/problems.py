@@ -50,7 +50,13 @@ def problems(error: ValidationError, tree: Any) -> list[Problem]:
     unique: dict[str, Problem] = {}
     errors = error.errors(include_url=False, include_input=False)
     for at, item in enumerate(errors):
-        if (problem := _problem(item, tree)) is not None:
+        problem: Problem | None
+        if (entry := _entry(item["loc"])) is not None:
+            problem = _of_entry(item, entry, tree)
+        else:
+            place, value = _find(item["loc"], tree)
+            problem = Problem(place, _what(item, value), _do(item, place))
+        if problem is not None:
             unique.setdefault(problem.at, problem)
         if len(unique) > MAX_REPORTED:
             return [*list(unique.values())[:MAX_REPORTED], _more(len(errors) - at)]
@@ -79,15 +85,6 @@ def join(path: str, part: int | str) -> str:
     if isinstance(part, int):
         return f"{path}[{part}]"
     return f"{path}.{shown(part)}" if path else shown(part)
-
-
-def _problem(item: Any, tree: Any) -> Problem | None:
-    location: Location = item["loc"]
-    entry = _entry(location)
-    if entry is not None:
-        return _of_entry(item, entry, tree)
-    at, value = _find(location, tree)
-    return Problem(at, _what(item, value), _do(item, at))
 
 
 def _entry(location: Location) -> tuple[str, Location, Location] | None:

@@ -53,19 +53,19 @@ def level(groups: Sequence[Sequence[float]]) -> Level:
     """
     logs = [[math.log(value) for value in held] for held in groups if held]
     launches = sum(map(len, logs))
-    estimate = _one(logs[0]) if len(logs) == 1 else _several(logs)
+    if len(logs) == 1:
+        mean, squares = _moments(logs[0])
+        freedom = launches - 1
+        error = math.sqrt(squares / freedom / launches) if freedom else 0.0
+        estimate = RatioEstimate(mean, error, freedom or None)
+    else:
+        estimate = _several(logs)
     value = math.exp(estimate.log_ratio)
     if launches == 1:
         return Level(value, None, None, 1, 1)
     half = estimate.half_width(LEVEL_CONFIDENCE)
     ends = math.exp(estimate.log_ratio - half), math.exp(min(700.0, estimate.log_ratio + half))
     return Level(value, *ends, launches, len(logs))
-
-
-def _one(logs: Sequence[float]) -> RatioEstimate:
-    mean, squares = _moments(logs)
-    freedom = len(logs) - 1
-    return RatioEstimate(mean, math.sqrt(squares / freedom / len(logs)) if freedom else 0.0, freedom or None)
 
 
 def _several(groups: Sequence[Sequence[float]]) -> RatioEstimate:

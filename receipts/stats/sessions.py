@@ -8,7 +8,7 @@ order of the launches decides which of them pair up.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import Final, Literal, NamedTuple
@@ -127,7 +127,13 @@ def sessions(times: Sequence[float], names: Sequence[str | None]) -> list[int]:
     """
     order = sorted(range(len(times)), key=times.__getitem__)
     number = [0] * len(times)
-    for at, block in enumerate(_cut(order, times)):
+    blocks: list[Sequence[int]] = []
+    start = 0
+    for at in range(1, len(order) + 1):
+        if at == len(order) or times[order[at]] - times[order[at - 1]] > APART:
+            blocks += _short(order[start:at], times)
+            start = at
+    for at, block in enumerate(blocks):
         for i in block:
             number[i] = at
     first: dict[str, int] = {}
@@ -138,14 +144,6 @@ def sessions(times: Sequence[float], names: Sequence[str | None]) -> list[int]:
             number = [joined if other == left else other for other in number]
             first = {key: joined if value == left else value for key, value in first.items()}
     return number
-
-
-def _cut(order: Sequence[int], times: Sequence[float]) -> Iterator[Sequence[int]]:
-    start = 0
-    for at in range(1, len(order) + 1):
-        if at == len(order) or times[order[at]] - times[order[at - 1]] > APART:
-            yield from _short(order[start:at], times)
-            start = at
 
 
 def _short(order: Sequence[int], times: Sequence[float]) -> Iterator[Sequence[int]]:
@@ -195,7 +193,10 @@ def within(launches: Sequence[Sample], sigma: Sigma | None = None) -> RatioEstim
     from the effect, a straight drift is taken out too. Where the sessions do not agree on the effect, their own spread
     is its error. With ``sigma`` that is the spread of a launch.
     """
-    blocks = _both(launches)
+    by_session: dict[int, list[Sample]] = defaultdict(list)
+    for item in launches:
+        by_session[item.session].append(item)
+    blocks = [block for block in by_session.values() if len({item.side for item in block}) == 2]
     rows = [row for block in blocks for row in _centered(block)]
     drifted = sigma is None and _in_one_order(blocks) and len(rows) - len(blocks) > 2
     log_ratio, information, squares, slopes = _least_squares(rows, drift=drifted)
@@ -228,14 +229,6 @@ def _agree(
         )
         > UNLIKE
     )
-
-
-def _both(launches: Sequence[Sample]) -> list[list[Sample]]:
-    """The launches of each session that has some of both sides."""
-    blocks: dict[int, list[Sample]] = defaultdict(list)
-    for item in launches:
-        blocks[item.session].append(item)
-    return [block for block in blocks.values() if len({item.side for item in block}) == 2]
 
 
 def _difference(block: Sequence[Sample]) -> tuple[float, float]:
@@ -287,20 +280,14 @@ def across(launches: Sequence[Sample], day: Sigma, sigma: Sigma | None = None) -
             math.fsum(b) / len(b) - math.fsum(a) / len(a), sigma.value * math.sqrt(1 / len(a) + 1 / len(b)), sigma.df
         )
     )
-    shares = [_share_of_days([item for item in launches if item.side == side]) for side in (0, 1)]
+    # Of each side the sum of the squared shares of its sessions: 1 of one session, 1/k of k equal ones.
+    counts = [Counter(item.session for item in launches if item.side == side) for side in (0, 1)]
+    shares = [math.fsum((count / side.total()) ** 2 for count in side.values()) for side in counts]
     between = day.value**2 * math.fsum(shares)
     squared = own.error**2 + between
     parts = ((own.error**2, own.df), (between, day.df))
     inverse = math.fsum((part / squared) ** 2 / df for part, df in parts if df is not None)
     return RatioEstimate(own.log_ratio, math.sqrt(squared), 1.0 / inverse if inverse else None)
-
-
-def _share_of_days(side: Sequence[Sample]) -> float:
-    """Sum of the squared shares of a side's sessions: 1 of one session, 1/k of k equal ones."""
-    counts: dict[int, int] = defaultdict(int)
-    for item in side:
-        counts[item.session] += 1
-    return math.fsum((count / len(side)) ** 2 for count in counts.values())
 
 
 def random_days(launches: Sequence[Sample]) -> RatioEstimate:

@@ -282,8 +282,11 @@ def _drift(values: Sequence[float]) -> str | None:
         return None
     errors = max(THIRDS_ERRORS, MAX_ERRORS * (1.0 + MAX_STEPS_OF_FEW / count))
     allowed = max(TOLERANCE * center, errors * third_error(thirds))
-    # Memory excuses a level that wanders, not one that leaves and hardly ever comes back.
-    never_back = spread > MOVED * center and _apart(ordered[0], ordered[2]) >= APART
+    # Memory excuses a level that wanders, not one that leaves and hardly ever comes back: by the share of pairs in
+    # which the step of the slower third is the slower one (Mann-Whitney U).
+    first, _, last = ordered
+    slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
+    never_back = spread > MOVED * center and max(slower) / (len(first) * len(last)) >= APART
     if spread <= allowed and not never_back:
         return None
     shown = ", ".join(signed_percent(value / center - 1.0) for value in medians)
@@ -291,12 +294,6 @@ def _drift(values: Sequence[float]) -> str | None:
         f"the level moves: medians of its thirds are {shown} from the median of all "
         f"({min(allowed, MOVED * center if never_back else allowed) / center:.1%} apart is allowed): run longer"
     )
-
-
-def _apart(first: Sequence[float], last: Sequence[float]) -> float:
-    """The share of pairs in which the step of the slower third is the slower one (Mann-Whitney U); both are ordered."""
-    slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
-    return max(slower) / (len(first) * len(last))
 
 
 INDEPENDENT = 0.1

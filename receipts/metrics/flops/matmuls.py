@@ -97,7 +97,21 @@ _UNCOUNTED = (BlockKind.SPARSE_ATTENTION, BlockKind.DELTA)
 
 def megatron(geometry: Geometry) -> FlopsPerToken:
     """Since core 0.12: causal half, MTP, shared experts and latent attention; a pattern is summed over its blocks."""
-    return _transformer(geometry, core_share=0.5) if geometry.blocks is None else pattern(geometry)
+    if geometry.blocks is not None:
+        return pattern(geometry)
+    (layers, hidden, vocabulary, length, depth), absent = need(
+        geometry, "layers", "hidden", "vocabulary", "sequence_length", "mtp_depth"
+    )
+    if geometry.unsummed:
+        return FlopsPerToken(None, because=geometry.unsummed)
+    attention, more = (attention_work if geometry.latent is None else latent_work)(geometry, length, 0.5)
+    feed_forward, also = _mlp(geometry) if geometry.is_dense else _experts(geometry)
+    if absent + more + also:
+        return missing(absent + more + also)
+    # An MTP depth is one more layer, its norms and its projection of two hidden vectors to one, and a head.
+    joining = 2 * depth * (3 * hidden + 2 * hidden * hidden)
+    head = 2 * hidden * vocabulary * (1 + depth)
+    return FlopsPerToken(3.0 * ((layers + depth) * (attention + feed_forward) + joining + head))
 
 
 def megatron_full(geometry: Geometry) -> FlopsPerToken:
@@ -135,29 +149,18 @@ def pattern(geometry: Geometry) -> FlopsPerToken:
     return missing(absent) if absent else FlopsPerToken(3.0 * forward)
 
 
-def _transformer(geometry: Geometry, core_share: float) -> FlopsPerToken:
-    (layers, hidden, vocabulary, length, depth), absent = need(
-        geometry, "layers", "hidden", "vocabulary", "sequence_length", "mtp_depth"
-    )
-    if geometry.unsummed:
-        return FlopsPerToken(None, because=geometry.unsummed)
-    attention, more = (attention_work if geometry.latent is None else latent_work)(geometry, length, core_share)
-    feed_forward, also = _mlp(geometry) if geometry.is_dense else _experts(geometry)
-    if absent + more + also:
-        return missing(absent + more + also)
-    # An MTP depth is one more layer, its norms and its projection of two hidden vectors to one, and a head.
-    joining = 2 * depth * (3 * hidden + 2 * hidden * hidden)
-    head = 2 * hidden * vocabulary * (1 + depth)
-    return FlopsPerToken(3.0 * ((layers + depth) * (attention + feed_forward) + joining + head))
-
-
 def block_work(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, tuple[str, ...]]:
     """FLOPs a token of one block's forward pass, and the paths that it lacks."""
     if kind is BlockKind.ATTENTION:
         return attention_work(geometry, length, core_share=0.5)
     if kind is BlockKind.EXPERT:
         return _experts(geometry)
-    return _mlp(geometry) if kind is BlockKind.MLP else _mamba(geometry)
+    if kind is BlockKind.MLP:
+        return _mlp(geometry)
+    (hidden, state, groups, heads), absent = need(geometry, "hidden", "ssm_state", "ssm_groups", "ssm_heads")
+    inner = 2 * hidden
+    into = 2.0 * hidden * (2 * inner + 2 * groups * state + heads)
+    return into + 7.0 * inner * state + 2.0 * inner * hidden, absent
 
 
 def attention_work(geometry: Geometry, length: int, core_share: float) -> tuple[float, tuple[str, ...]]:
@@ -186,13 +189,6 @@ def _experts(geometry: Geometry) -> tuple[float, tuple[str, ...]]:
         geometry, "hidden", "expert_ffn", "shared_expert_ffn", "top_k", "ffn_projections"
     )
     return 2.0 * hidden * projections * (width * top_k + shared), absent
-
-
-def _mamba(geometry: Geometry) -> tuple[float, tuple[str, ...]]:
-    (hidden, state, groups, heads), absent = need(geometry, "hidden", "ssm_state", "ssm_groups", "ssm_heads")
-    inner = 2 * hidden
-    into = 2.0 * hidden * (2 * inner + 2 * groups * state + heads)
-    return into + 7.0 * inner * state + 2.0 * inner * hidden, absent
 
 
 MEGATRON_FORMULAS = (
@@ -247,7 +243,17 @@ def _forward(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, t
         return 0.0, ()  # counted with those that the attention kinds call sparse
     if kind is BlockKind.ATTENTION:
         return (attention_work if geometry.latent is None else latent_work)(geometry, length, 0.5)
-    return _mixer(geometry, kind, length) if kind in STATEFUL else block_work(geometry, kind, length)
+    recurrence, mamba3 = geometry.recurrence, geometry.mamba3
+    if kind is BlockKind.RECURRENT and recurrence is not None:
+        (hidden,), absent = need(geometry, "hidden")
+        products = 2.0 * hidden * (recurrence.columns + recurrence.inner)
+        return products + 8.0 * recurrence.convolved + recurrence.scan(), absent
+    if kind not in STATEFUL or mamba3 is None:
+        return block_work(geometry, kind, length)
+    (hidden, state, groups, heads), absent = need(geometry, "hidden", "ssm_state", "ssm_groups", "ssm_heads")
+    inner = 2 * hidden
+    columns = sum(mamba3.matrix(hidden, inner, heads, groups, state))
+    return 2.0 * hidden * (columns + inner) + mamba3.scan(inner, state), absent
 
 
 def _sparse(geometry: Geometry, length: int) -> tuple[float, tuple[str, ...]]:
@@ -263,19 +269,6 @@ def _sparse(geometry: Geometry, length: int) -> tuple[float, tuple[str, ...]]:
     query = hidden if width is None or not width.query else width.query
     selecting = 2.0 * indexer.projections(hidden, query) + indexer.scoring(length)
     return 3.0 * (whole + core) + (3.0 if indexer.trained else 1.0) * selecting, absent + more
-
-
-def _mixer(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float, tuple[str, ...]]:
-    (hidden, state, groups, heads), absent = need(geometry, "hidden", "ssm_state", "ssm_groups", "ssm_heads")
-    recurrence, mamba3 = geometry.recurrence, geometry.mamba3
-    if kind is BlockKind.RECURRENT and recurrence is not None:
-        products = 2.0 * hidden * (recurrence.columns + recurrence.inner)
-        return products + 8.0 * recurrence.convolved + recurrence.scan(), need(geometry, "hidden")[1]
-    if mamba3 is None:
-        return block_work(geometry, kind, length)
-    inner = 2 * hidden
-    columns = sum(mamba3.matrix(hidden, inner, heads, groups, state))
-    return 2.0 * hidden * (columns + inner) + mamba3.scan(inner, state), absent
 
 
 HYBRID_FORMULAS = (

@@ -17,9 +17,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from receipts.base.units import GIB
-from receipts.receipt.accelerators.accelerator import Accelerator, MemoryLimit, limit_gib, with_sparsity
+from receipts.receipt.accelerators.accelerator import Accelerator, limit_gib, with_sparsity
 from receipts.receipt.accelerators.nvidia import NVIDIA
-from receipts.receipt.names import dtype_of
 
 _CDNA3 = {
     "fp32": 163.4e12, "tf32": 653.7e12, "bf16": 1307.4e12, "fp16": 1307.4e12, "fp8": 2614.9e12, "int8": 2614.9e12,
@@ -179,8 +178,6 @@ CPU = Accelerator(
 
 HOST = (M4_MAX, CPU)
 
-
-__all__ = ["ACCELERATORS", "Accelerator", "MemoryLimit", "dtype_of", "find"]
 
 ACCELERATORS: tuple[Accelerator, ...] = (*NVIDIA, *AMD, *INTEL, *GOOGLE, *HOST)
 
