@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -198,16 +198,24 @@ def _catalogue(
         for leaf in axis_leaves()
         if leaf.axis != "code"
     )
-    follow = _followers(couplings)
-    links = sorted((axis, sorted(names)) for axis, names in follow.items())
-    identity = [
-        CATALOGUE_VERSION,
-        leaves,
-        links,
-        sorted(missing),
-        bookkeeping,
-        bookkeeping_file().read_text(encoding="utf-8"),
-    ]
+    # Axis → those that may differ because it does, and because those do in turn.
+    direct: dict[str, set[str]] = {}
+    links = [*FOLLOWS.items(), *DECIDED.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
+    for switch, leaf in (*links, *((library, "wheels") for library in LOADED)):
+        direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
+    for when, then in couplings:
+        direct.setdefault(when, set()).update(then)
+    follow = {}
+    for axis in direct:
+        seen, waiting = set[str](), [axis]
+        while waiting:
+            new = direct.get(waiting.pop(), set()) - seen
+            seen |= new
+            waiting += new
+        follow[axis] = frozenset(seen - {axis})
+    followers = sorted((axis, sorted(names)) for axis, names in follow.items())
+    table = bookkeeping_file().read_text(encoding="utf-8")
+    identity = [CATALOGUE_VERSION, leaves, followers, sorted(missing), bookkeeping, table]
     lower = eight_bytes(f"catalogue\0{compact_json(identity)}") & (1 << _LOWER) - 1
     return AxisCatalogue(edition() << _LOWER | lower, leaves, follow, missing)
 
@@ -222,26 +230,6 @@ def edition() -> int:
 def edition_of(catalogue: int) -> int:
     """The edition of a catalogue, by its digest."""
     return catalogue >> _LOWER
-
-
-def _followers(couplings: Sequence[tuple[str, tuple[str, ...]]]) -> Mapping[str, frozenset[str]]:
-    """Axis → those that may differ because it does, and because those do in turn."""
-    direct: dict[str, set[str]] = {}
-    links = [*FOLLOWS.items(), *DECIDED.items(), *((switch, leaf) for switch, (leaf, _) in BROUGHT_BY.items())]
-    links += [(library, "wheels") for library in LOADED]
-    for switch, leaf in links:
-        direct.setdefault(axis_of(leaf), set()).add(axis_of(switch))
-    for when, then in couplings:
-        direct.setdefault(when, set()).update(then)
-    followers = {}
-    for axis in direct:
-        seen, waiting = set[str](), [axis]
-        while waiting:
-            new = direct.get(waiting.pop(), set()) - seen
-            seen |= new
-            waiting += new
-        followers[axis] = frozenset(seen - {axis})
-    return followers
 
 
 def eight_bytes(text: str) -> int:

@@ -44,8 +44,8 @@ class InputParts(NamedTuple):
     anchor: str = ""
 
 
-def input_parts(parsed: Parsed, lane: Lane, *, machine: bool) -> InputParts:
-    """The parts of a receipt's inputs; ``machine``: it leaves something unstated that its host decides."""
+def inputs_beside(parsed: Parsed, lane: Lane, stated: StatedAxes) -> InputParts:
+    """The parts of a receipt's inputs, beside those of its leaves."""
     if parsed.receipt.inputs is None:
         return InputParts()  # a command alone is compared launch by launch, and need not be read for this
     inputs = inputs_of(parsed)
@@ -55,7 +55,8 @@ def input_parts(parsed: Parsed, lane: Lane, *, machine: bool) -> InputParts:
     anchor = ""
     host = parsed.receipt.run.host
     if inputs.whole and inputs.program is not None:
-        on_host = machine or bool(inputs.unread)
+        # Something is unstated, or was read unseen, that the host decides.
+        on_host = bool(stated.unstated & _OF_MACHINE or inputs.unread)
         if not on_host or host is not None:
             anchor = f"inputs {inputs.program}{f' on {host}' if on_host else ''}"
             parts["*"] = inputs.program
@@ -242,11 +243,6 @@ def configuration(parsed: Parsed, lane: Lane) -> Configuration:
     return configuration_of(parsed, catalogue, stated, inputs_beside(parsed, lane, stated))
 
 
-def inputs_beside(parsed: Parsed, lane: Lane, stated: StatedAxes) -> InputParts:
-    """The parts of a receipt's inputs, beside those of its leaves."""
-    return input_parts(parsed, lane, machine=bool(stated.unstated & _OF_MACHINE))
-
-
 def configuration_of(
     parsed: Parsed, catalogue: AxisCatalogue, stated: StatedAxes, inputs: InputParts = NO_INPUTS
 ) -> Configuration:
@@ -303,7 +299,15 @@ def stated_axes(
         # A key that says `unset` in a complete map says what its absence says.
         if head in OPEN_MAPS and not (head in complete and value == UNSET and not path.endswith(".digest")):
             by_axis.setdefault(axis_of(path), {})[path] = value
-    _code(values, catalogue, by_axis, unstated)
+    # `code` as `difference` reads it: by the imported files; a commit alone shows no equality.
+    digest, *of_commit = CODE
+    if values.get(digest) is not None:
+        by_axis["code"] = {digest: values[digest]}
+    else:
+        if members := {path: value for path in of_commit if (value := values.get(path))}:
+            by_axis["code"] = members
+        if "code" not in catalogue.not_applicable:
+            unstated.add("code")
     for name in OPEN_MAPS:
         axis = "wheels" if name == "wheels" else f"{name}.*"
         if name in complete:
@@ -313,21 +317,6 @@ def stated_axes(
     return StatedAxes(
         {axis: axis_part(axis, compact_json(members)) for axis, members in by_axis.items()}, frozenset(unstated)
     )
-
-
-def _code(
-    values: Mapping[str, Any], catalogue: AxisCatalogue, by_axis: dict[str, dict[str, Any]], unstated: set[str]
-) -> None:
-    """`code` as `difference` reads it: by the imported files; a commit alone shows no equality."""
-    digest, commit, dirty = CODE
-    if values.get(digest) is not None:
-        by_axis["code"] = {digest: values[digest]}
-        return
-    members = {path: value for path in (commit, dirty) if (value := values.get(path))}
-    if members:
-        by_axis["code"] = members
-    if "code" not in catalogue.not_applicable:
-        unstated.add("code")
 
 
 @lru_cache(maxsize=8192)

@@ -202,7 +202,12 @@ def difference(
         changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
         unknown=tuple(
-            Unknown(axis, tuple(member for member, _ in gaps), _side([side for _, side in gaps]), axis in opaque)
+            Unknown(
+                axis,
+                tuple(member for member, _ in gaps),
+                gaps[0][1] if len({side for _, side in gaps}) == 1 else "both",
+                axis in opaque,
+            )
             for axis, gaps in tally.gaps.items()
             if axis not in tally.changed
         ),
@@ -418,7 +423,3 @@ class _MemberTally:
                 del self.gaps[axis]
             else:
                 self.gaps[axis] = left
-
-
-def _side(sides: list[Side]) -> Side:
-    return sides[0] if len(set(sides)) == 1 else "both"

@@ -314,18 +314,13 @@ def _load_cached(
 
 
 def load_lanes(path: Path) -> Lane:
-    """Read one lane. Raises RuleError that names the file and the key."""
+    """Read one lane, and check it key by key. Raises RuleError that names the file and the key."""
+    from receipts.receipt.configuration import Intended, Witnessed
+
     try:
         table = parse_toml(read_small(path))
     except (OSError, ValueError) as error:
         raise RuleError(f"lane {path.name}: {error}; mend the file or remove it") from None
-    return lane_from_table(table, path)
-
-
-def lane_from_table(table: Mapping[str, Any], path: Path) -> Lane:
-    """Check a parsed lane table key by key."""
-    from receipts.receipt.configuration import Intended, Witnessed
-
     known = {item.name: item for item in fields(Lane) if item.name != "prices"}
     unknown = sorted(set(table) - set(known))
     if unknown:

@@ -149,7 +149,10 @@ def activations(setup: Setup, which: Sequence[Layer], stage: int, *, last: bool)
         # The final norm's input and output feed the head.
         stored += 2 * stream_bytes(setup) / flight
     loss = _loss(setup) if last else 0.0
-    depth, feature = (setup.model.mtp_depth, _feature(setup)) if last else (0, 0.0)
+    depth = setup.model.mtp_depth if last else 0
+    # An MTP depth: its layers, its two norms and the joined input of its projection (arXiv:2412.19437, 2.2).
+    mtp = sum(survives(setup.recompute, saved_tensors(setup, kind)) for layer in setup.model.mtp for kind in layer)
+    feature = mtp + (0.0 if setup.recompute >= FULL else 4 * stream_bytes(setup))
     # Receive buffers are the experts' input and wait for the backward pass; combine buffers are freed.
     routed = 0.0
     if scratch is not None:
@@ -194,10 +197,3 @@ def _loss(setup: Setup) -> float:
     if setup.chunked_loss:
         return min(_LOSS_CHUNK, setup.tokens) * width * logit + stream_bytes(setup)
     return setup.tokens * width * logit
-
-
-def _feature(setup: Setup) -> float:
-    """One MTP depth: its layers, its two norms and the joined input of its projection (arXiv:2412.19437, 2.2)."""
-    layers = sum(survives(setup.recompute, saved_tensors(setup, kind)) for layer in setup.model.mtp for kind in layer)
-    joined = 0.0 if setup.recompute >= FULL else 4 * stream_bytes(setup)
-    return layers + joined

@@ -135,7 +135,14 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
     else:
         data = max(1, int(chips) // model_ways)
     zero = zero_stage(facts.word("parallelism.strategy"), shard=shard)
-    ways = _shard_ways(facts, model_ways, context) if shard is not None else data * context
+    ways = data * context
+    if shard is not None:
+        # Of the ranks that share a state, a stated shard degree counts those of context only where chips run out:
+        # Megatron-Core, dist_optimizer.md; torchtitan, distributed/parallel_dims.py (FSDP over `dp_shard_cp`); MaxText,
+        # configs/base.yml, logical_axis_rules of `embed`.
+        shards, replicas = (int(facts.stated.get(f"parallelism.{name}") or 1) for name in ("shard", "replicate"))
+        room = chips is None or shards * replicas * model_ways <= int(chips)
+        ways = shards * context if room else shards
     if zero is None:
         zero = framework.zero if ways > 1 or facts.stated.get("parallelism.strategy") is None else 0
         if ways > 1:
@@ -170,18 +177,6 @@ def _degree(facts: EstimateInputs, name: str) -> int:
     if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
         return 1
     return facts.take(path, 1, "not split that way unless it is stated")
-
-
-def _shard_ways(facts: EstimateInputs, model_ways: int, context: int) -> int:
-    """Ranks that share a state, context ranks among them: a stated shard degree counts them only where chips run out.
-
-    Megatron-Core, dist_optimizer.md; torchtitan, distributed/parallel_dims.py (FSDP over `dp_shard_cp`); MaxText,
-    configs/base.yml, logical_axis_rules of `embed`.
-    """
-    shard, replicate = (int(facts.stated.get(f"parallelism.{name}") or 1) for name in ("shard", "replicate"))
-    chips = facts.stated.get("hardware.chips")
-    beside = chips is None or shard * replicate * model_ways <= int(chips)
-    return shard * context if beside else shard
 
 
 def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from receipts.base.units import PrintedNumber, read_printed
+from receipts.base.units import read_printed
 
 Of = Literal["improvement", "metric", "value"]
 State = Literal["holds", "fails", "open"]
@@ -27,7 +27,7 @@ _WORDS = re.compile(r"\s*\b(faster|slower|less|more|higher|lower)\b\s*$", re.IGN
 _MINUS = str.maketrans({"−": "-", "–": "-", "\u00a0": " ", "\u202f": " "})
 _PER_CENT = re.compile(r"\b(?:per ?cent|pct)\b", re.IGNORECASE)
 _POINTS = re.compile(r"pp\b|%?[ -]?(?:pts?|points?)\b")
-_BETTER, _WORSE, _MORE, _LESS = ("faster",), ("slower",), ("more", "higher"), ("less", "lower")
+_WORSE, _MORE, _LESS = ("slower",), ("more", "higher"), ("less", "lower")
 EXAMPLES = '"at least 1.10", "about 1.3 ± 5 %", "+13.3 %", "10 % faster", "within ±1 %", "at most 115 GiB"'
 
 
@@ -135,32 +135,27 @@ def _number(text: str, share: bool) -> tuple[float, float, Of]:
     if printed is None:
         raise NotABound(f"{text!r} is not one number; write {EXAMPLES}")
     unit = printed.unit.lower()
+    of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"
+    down = sense in (*_WORSE, *_LESS)
     if unit.startswith("%"):
-        return _percentage(printed, sense, signed=bare.strip()[:1] in ("+", "-"), share=share)
+        if sense:
+            return (1.0 - printed.value if down else 1.0 + printed.value), printed.half, of
+        if bare.strip()[:1] in ("+", "-"):
+            return 1.0 + printed.value, printed.half, "metric"
+        if share:
+            return printed.value, printed.half, "value"
+        per_cent = f"{printed.mantissa:g} %"
+        raise NotABound(f"{per_cent} of what: write +{per_cent}, or {per_cent} faster")
     if unit in ("", "x", "×", "times"):
         if printed.value <= 0.0:
             raise NotABound("a factor is more than zero")
-        of: Of = "metric" if sense in (*_MORE, *_LESS) else "improvement"
-        if sense in (*_WORSE, *_LESS):
+        if down:
             low, high = 1.0 / (printed.value + printed.half), 1.0 / max(printed.value - printed.half, 1e-12)
             return 1.0 / printed.value, (high - low) / 2.0, of
         return printed.value, printed.half, of
     if sense:
         raise NotABound(f"{text!r}: say by which factor or by how many per cent it is {sense}")
     return printed.value, printed.half, "value"
-
-
-def _percentage(printed: PrintedNumber, sense: str, *, signed: bool, share: bool) -> tuple[float, float, Of]:
-    value, half = printed.value, printed.half
-    if sense:
-        down = sense in (*_WORSE, *_LESS)
-        of: Of = "improvement" if sense in (*_BETTER, *_WORSE) else "metric"
-        return (1.0 - value if down else 1.0 + value), half, of
-    if signed:
-        return 1.0 + value, half, "metric"
-    if share:
-        return value, half, "value"
-    raise NotABound(f"{printed.mantissa:g} % of what: write +{printed.mantissa:g} %, or {printed.mantissa:g} % faster")
 
 
 def _tolerance(text: str, center: float, of: Of) -> float:

@@ -346,12 +346,9 @@ def arithmetic_problems(claim: Claim) -> Iterator[str]:
             _arithmetic_value(claim, formula)
         except ValueError as error:
             yield f"inputs: {error}"
-    if claim.effect is not None:
-        yield from _wrong_unit(claim.effect, formula)
-
-
-def _wrong_unit(effect: str, formula: ArithmeticFormula) -> Iterator[str]:
-    unit = bounds.unit_of(effect)
+    if claim.effect is None:
+        return
+    unit = bounds.unit_of(claim.effect)
     word = unit.split("/")[0].split(" ")[-1]
     if formula.dimension == "bytes":
         fits, wanted = word in BYTES, "bytes, such as 140 GB"

@@ -292,7 +292,7 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = (), added: bytes 
                 other = rules[rule.code].path
                 raise RuleError(f"rule {rule.code} is in both {other} and {path}; give one another code")
             rules[rule.code] = rule
-            digest.update(f"{path.name}\0".encode() + code_without_page(path.read_bytes()) + b"\0")
+            digest.update(f"{path.name}\0".encode() + _PAGE.sub(b"", path.read_bytes(), count=1) + b"\0")
     for path in data:
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
     digest.update(b"receipts.toml\0" + added + b"\0" if added else b"")
@@ -300,13 +300,8 @@ def load_rules(folders: Iterable[Path], data: Iterable[Path] = (), added: bytes 
     return RuleSet(ordered, digest.hexdigest())
 
 
-# To the first three quotes; in runs, since every start reads every rule.
+# A rule's leading docstring, to the first three quotes; in runs, since every start reads every rule.
 _PAGE = re.compile(rb'\A\s*[rR]?"""(?:[^"\\]++|\\.|"(?!""))*+"""', re.DOTALL)
-
-
-def code_without_page(source: bytes) -> bytes:
-    """A rule's source without its leading docstring."""
-    return _PAGE.sub(b"", source, count=1)
 
 
 def builtin() -> Rulebook:

@@ -104,17 +104,6 @@ def with_gaps(diff: Difference, gaps: Sequence[Unknown]) -> Difference:
     return replace(diff, unknown=(*diff.unknown, *more.values())) if more else diff
 
 
-def copied_pair(launches: Sequence[Launch]) -> tuple[Parsed, Parsed] | None:
-    """Two launches with the same step times, in order or shuffled: one launch that was recorded twice."""
-    seen: dict[tuple[float, ...], Parsed] = {}
-    for launch in launches:
-        for steps in launch.distinct_steps:
-            if steps in seen:
-                return seen[steps], launch.parsed
-            seen[steps] = launch.parsed
-    return None
-
-
 def check_distinct(a: Sequence[Launch], b: Sequence[Launch]) -> None:
     """Raises UsageError for a launch that is named twice, or that is the copy of another one of its side."""
     launches = [item.parsed.receipt.run.launch for item in (*a, *b)]
@@ -122,12 +111,14 @@ def check_distinct(a: Sequence[Launch], b: Sequence[Launch]) -> None:
     if twice:
         raise UsageError(f"launch {sorted(twice)[0]} is named more than once; {STEPS_ARE_NO_LAUNCHES}")
     for side in (a, b):
-        same = copied_pair(side)
-        if same is not None:
-            raise UsageError(
-                f"{same[0].name} and {same[1].name} have the same step times to the last digit, whatever their "
-                f"order, so they are one launch recorded twice; {STEPS_ARE_NO_LAUNCHES}"
-            )
+        first: dict[tuple[float, ...], Parsed] = {}
+        for parsed, steps in ((launch.parsed, steps) for launch in side for steps in launch.distinct_steps):
+            other = first.setdefault(steps, parsed)
+            if other is not parsed:
+                raise UsageError(
+                    f"{other.name} and {parsed.name} have the same step times to the last digit, whatever their "
+                    f"order, so they are one launch recorded twice; {STEPS_ARE_NO_LAUNCHES}"
+                )
 
 
 SideLetter = Literal["a", "b"]

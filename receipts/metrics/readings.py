@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from receipts.axes.lane import KILOWATT_HOUR
 from receipts.metrics.arithmetic import steps_to_share
@@ -341,7 +341,7 @@ def unshown(parsed: Parsed, durations: Sequence[float], flagged: Mapping[str, Se
             hidden[flag] = slow[flag]
     # Steps that traces show; any number where one does not say how many.
     traces = [item for item in parsed.receipt.evidence or () if any(name in item.kind.lower() for name in _TRACES)]
-    counts = [(item.observed or {}).get("steps") for item in traces]
+    counts: list[Any] = [(item.observed or {}).get("steps") for item in traces]
     traced = math.inf if any(count is None for count in counts) else sum(map(float, filter(None, counts)))
     if len(slow.get("profile", ())) > _PROFILED + traced:
         hidden["profile"] = slow["profile"]

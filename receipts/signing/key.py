@@ -112,11 +112,6 @@ def key_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "receipts" / "keys"
 
 
-def key_file(word: str) -> Path:
-    """The file of a key that a word names: a path, or the name of one in `folder`."""
-    return Path(word) if os.path.exists(word) or "/" in word or not KEY_NAME.fullmatch(word) else key_folder() / word
-
-
 def refuse_other_name(name: str) -> None:
     """Raise UsageError for what cannot be the name of a key."""
     if not KEY_NAME.fullmatch(name):
@@ -143,7 +138,7 @@ def new_key(name: str, target: Path) -> PrivateKey:
 
 def read_private(word: str) -> PrivateKey:
     """The key of a name or file, in PEM or OpenSSH's form. Raises UsageError, also where others may read the file."""
-    place = key_file(word)
+    place = Path(word) if os.path.exists(word) or "/" in word or not KEY_NAME.fullmatch(word) else key_folder() / word
     try:
         mode, content = place.stat().st_mode, place.read_bytes()
     except OSError as error:

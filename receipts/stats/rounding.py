@@ -43,7 +43,12 @@ class Interval:
     __rmul__ = __mul__
 
     def __truediv__(self, other: Interval | float) -> Interval:
-        return self * _inverse(_interval(other))
+        of = _interval(other)
+        # Over an interval that reaches zero, 1/x is unbounded, and so contradicts nothing.
+        if of.low < 0.0 < of.high or of.low == of.high == 0.0:
+            return self * Interval(-math.inf, math.inf)
+        low = 1.0 / of.high if of.high else -math.inf
+        return self * Interval(low, 1.0 / of.low if of.low else math.inf)
 
     def __rtruediv__(self, other: float) -> Interval:
         return _interval(other) / self
@@ -75,17 +80,6 @@ def _reaches(high: float, low: float) -> bool:
 
 def _interval(value: Interval | float) -> Interval:
     return value if isinstance(value, Interval) else Interval.exact(value)
-
-
-def _inverse(of: Interval) -> Interval:
-    """1/x; over an interval that reaches zero it is unbounded, and so contradicts nothing."""
-    if of.low < 0.0 < of.high or of.low == of.high == 0.0:
-        return Interval(-math.inf, math.inf)
-    if of.low == 0.0:
-        return Interval(1.0 / of.high, math.inf)
-    if of.high == 0.0:
-        return Interval(-math.inf, 1.0 / of.low)
-    return Interval(1.0 / of.high, 1.0 / of.low)
 
 
 _LOOSE_SCALES = tuple(10.0**k for k in range(-18, 19)) + tuple(

@@ -206,7 +206,10 @@ def within(launches: Sequence[Sample], sigma: Sigma | None = None) -> RatioEstim
     if freedom <= 0 or squares <= 1e-24:
         return RatioEstimate(log_ratio, 0.0, None)
     estimate = RatioEstimate(log_ratio, math.sqrt(squares / freedom / information), float(freedom))
-    apart = [_difference(block) for block in blocks]
+    apart: list[tuple[float, float]] = []  # B − A of each session, and its weight
+    for block in blocks:
+        a, b = ([item.log for item in block if item.side == side] for side in (0, 1))
+        apart.append((math.fsum(b) / len(b) - math.fsum(a) / len(a), len(a) * len(b) / (len(a) + len(b))))
     mean, variance = mean_and_variance([item[0] for item in apart])
     if slopes or len(blocks) < 3 or _agree(blocks, apart, squares, freedom):
         return estimate
@@ -229,12 +232,6 @@ def _agree(
         )
         > UNLIKE
     )
-
-
-def _difference(block: Sequence[Sample]) -> tuple[float, float]:
-    """B − A of one session, and its weight."""
-    a, b = ([item.log for item in block if item.side == side] for side in (0, 1))
-    return math.fsum(b) / len(b) - math.fsum(a) / len(a), len(a) * len(b) / (len(a) + len(b))
 
 
 def _in_one_order(blocks: Sequence[Sequence[Sample]]) -> bool:

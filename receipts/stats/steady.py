@@ -327,6 +327,7 @@ def summarize(durations: Sequence[float], segment: Segment) -> LaunchSummary | N
         return None
     ordered = sorted(values)
     mean = math.fsum(values) / len(values)
+    squares = math.fsum([(value - mean) ** 2 for value in values])
     left_out = frozenset(segment.left_out)
     counted = (i for i in range(segment.start, segment.stop) if i not in left_out)
     counted_back = (i for i in range(segment.stop - 1, segment.start - 1, -1) if i not in left_out)
@@ -336,18 +337,11 @@ def summarize(durations: Sequence[float], segment: Segment) -> LaunchSummary | N
         mean=mean,
         p95=quantile(ordered, 0.95),
         p99=quantile(ordered, 0.99),
-        cv=_variation(values, mean),
+        cv=math.sqrt(squares / (len(values) - 1)) / mean if len(values) > 1 and mean > 0.0 else None,
         lag1=lag1(values),
         first=next(counted),
         last=next(counted_back),
     )
-
-
-def _variation(values: Sequence[float], mean: float) -> float | None:
-    if len(values) < 2 or mean <= 0.0:
-        return None
-    squares = math.fsum([(value - mean) ** 2 for value in values])
-    return math.sqrt(squares / (len(values) - 1)) / mean
 
 
 def lag1(values: Sequence[float]) -> float | None:

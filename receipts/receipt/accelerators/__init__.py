@@ -19,6 +19,7 @@ from functools import lru_cache
 from receipts.base.units import GIB
 from receipts.receipt.accelerators.accelerator import Accelerator, limit_gib, with_sparsity
 from receipts.receipt.accelerators.nvidia import NVIDIA
+from receipts.receipt.names import dtype_of
 
 _CDNA3 = {
     "fp32": 163.4e12, "tf32": 653.7e12, "bf16": 1307.4e12, "fp16": 1307.4e12, "fp8": 2614.9e12, "int8": 2614.9e12,
@@ -61,9 +62,6 @@ MI355X = replace(
     memory_limits=(limit_gib(287.6, 288.0, "torch"),),
     fabric="Infinity Fabric, 1075 GB/s a GPU",
 )
-
-AMD = (MI300X, MI325X, MI355X)
-
 
 _DOCUMENTATION = "Google Cloud TPU documentation, page"
 
@@ -133,9 +131,6 @@ TPU_V7 = Accelerator(
     devices_per_chip=2,
 )
 
-GOOGLE = (TPU_V4, TPU_V5E, TPU_V5P, TPU_V6E, TPU_V7)
-
-
 GAUDI2 = Accelerator(
     key="gaudi2",
     names=("gaudi2", "gaudi 2", "hl 225"),
@@ -156,9 +151,6 @@ GAUDI3 = replace(
     fabric="24 x 200 Gbit/s RoCE",
 )
 
-INTEL = (GAUDI2, GAUDI3)
-
-
 M4_MAX = Accelerator(
     key="m4-max",
     names=("m4 max",),
@@ -176,10 +168,12 @@ CPU = Accelerator(
     no_peak="a processor's peak depends on model, cores and clock, none of which this name states",
 )
 
-HOST = (M4_MAX, CPU)
+__all__ = ["ACCELERATORS", "Accelerator", "dtype_of", "find_accelerator"]
 
-
-ACCELERATORS: tuple[Accelerator, ...] = (*NVIDIA, *AMD, *INTEL, *GOOGLE, *HOST)
+ACCELERATORS: tuple[Accelerator, ...] = (
+    *NVIDIA,
+    *(MI300X, MI325X, MI355X, GAUDI2, GAUDI3, TPU_V4, TPU_V5E, TPU_V5P, TPU_V6E, TPU_V7, M4_MAX, CPU),
+)
 
 
 @lru_cache(maxsize=256)

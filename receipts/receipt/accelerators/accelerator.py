@@ -33,9 +33,10 @@ def limit_gib(low: float, high: float, reporter: str) -> MemoryLimit:
     return MemoryLimit(int(low * GIB), int(high * GIB), reporter)
 
 
-def pool_limits(low: float, high: float, reporter: str = "torch or nvidia-smi") -> tuple[MemoryLimit, ...]:
+def pool_limits(low: float, high: float) -> tuple[MemoryLimit, ...]:
     """What the tools of a GPU give, in GiB, and JAX's pool of it: XLA_PYTHON_CLIENT_MEM_FRACTION is 0.75."""
-    return limit_gib(low, high, reporter), limit_gib(0.75 * low, 0.75 * high, "JAX, its pool at the default 0.75")
+    pool = limit_gib(0.75 * low, 0.75 * high, "JAX, its pool at the default 0.75")
+    return limit_gib(low, high, "torch or nvidia-smi"), pool
 
 
 def with_sparsity(dense: Mapping[str, float], *types: str) -> dict[str, float]:

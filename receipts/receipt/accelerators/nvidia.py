@@ -95,9 +95,6 @@ GB300 = replace(
     memory_limits=pool_limits(276.4, 277.6),
 )
 
-BLACKWELL = (B200, GB200, B300, GB300)
-
-
 # A slice, an add-in card or a pair on one board has other peaks than the SXM module of the same name.
 _OTHER_FORMS = ("mig", "nvl", "pcie")
 
@@ -276,5 +273,5 @@ A100_40GB = replace(
 
 NVIDIA = (
     H200_SXM, H100_SXM, GB10, H100_PCIE, H100_NVL, H200_NVL, H800_SXM, H20, GH200, A100, A100_80GB, A100_40GB,
-    *BLACKWELL,
+    B200, GB200, B300, GB300,
 )  # fmt: skip
