@@ -31,7 +31,7 @@ from receipts.metrics.flops.geometry import (
     recurrence_of,
     sparse_layers,
 )
-from receipts.receipt.patterns import ALPHABETS, ATTENDING, MAX_DEPTH, STATEFUL, BlockKind, Pattern, read_pattern
+from receipts.receipt.patterns import ALPHABETS, ATTENDING, MAX_DEPTH, STATEFUL, BlockKind, Pattern, stated_pattern
 
 # Mamba-2's own defaults: Dao and Gu 2024, arXiv:2405.21060; mamba_ssm, modules/mamba2.py (expand 2, headdim 64).
 _EXPAND = 2
@@ -93,8 +93,7 @@ def architecture(facts: EstimateInputs) -> tuple[Architecture, tuple[str, ...]]:
 def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...], tuple[Layer, ...]]:
     """Layers in order. Without a pattern every layer is attention and a feed-forward, or experts."""
     depth = _laid_out(facts, "model.depth", facts.need("model.depth"))
-    text = facts.stated.get("model.pattern")
-    pattern = read_pattern(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    pattern = stated_pattern(facts.stated)
     if isinstance(pattern, Pattern):
         table = ALPHABETS[pattern.alphabet].letters
         blocks = [tuple(table[letter] for letter in group) for group in pattern.blocks]
@@ -103,7 +102,7 @@ def _layers(facts: EstimateInputs, geometry: Geometry) -> tuple[tuple[Layer, ...
         return _selecting(facts, main), mtp or main[-1:]
     if pattern is not None:
         facts.need(f"model.pattern ({pattern[0].what})")
-    if geometry.family in ("hybrid", "ssm") and text is None:
+    elif geometry.family in ("hybrid", "ssm"):
         facts.need("model.pattern")
     if geometry.family is None and geometry.experts is None:
         facts.assume("model.family", "dense", "no experts are stated")
@@ -272,10 +271,9 @@ def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
 
 def _left_out(facts: EstimateInputs, kinds: set[BlockKind], carriers: frozenset[BlockKind]) -> bool:
     """Whether the pattern's letters could have said such a block; without a pattern, whether experts take its place."""
-    text = facts.stated.get("model.pattern")
-    if text is None:
+    pattern = stated_pattern(facts.stated)
+    if pattern is None:
         return BlockKind.EXPERT in kinds
-    pattern = read_pattern(str(text), facts.stated.get("model.alphabet"))
     return isinstance(pattern, Pattern) and bool(carriers & set(ALPHABETS[pattern.alphabet].letters.values()))
 
 

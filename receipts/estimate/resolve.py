@@ -33,7 +33,7 @@ from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops.geometry import INDEXER_BACKEND, is_windowed
 from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.names import DTYPES, dtype_of
-from receipts.receipt.patterns import BlockKind, Pattern, read_pattern
+from receipts.receipt.patterns import BlockKind, Pattern, stated_pattern
 
 _RECIPE = "numerics.fp8_recipe"
 _MX = 2 * (1 + 1 / 32)  # data in rows and in columns, each with a scale for 32 elements
@@ -182,8 +182,7 @@ def _degree(facts: EstimateInputs, name: str) -> int:
 def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:
     """Layers of each stage: as the pattern divides them, else as evenly as they go (Megatron-Core's default)."""
     depth = len(model.layers)
-    text = facts.stated.get("model.pattern")
-    pattern = read_pattern(str(text), facts.stated.get("model.alphabet")) if text is not None else None
+    pattern = stated_pattern(facts.stated)
     if isinstance(pattern, Pattern) and len(pattern.stages) == pipeline > 1 and sum(pattern.stages) == depth:
         return pattern.stages
     if pipeline > 1 and facts.stated.get("parallelism.stage_layout") is None:

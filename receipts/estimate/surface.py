@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from receipts.receipt.patterns import BlockKind, Pattern, read_pattern
+from receipts.receipt.patterns import BlockKind, Pattern, stated_pattern
 
 
 class SurfaceName(StrEnum):
@@ -90,8 +90,7 @@ def attribution(stated: Mapping[str, Any]) -> Attribution | None:
         if isinstance(operator, str) and (match := pattern.search(operator)) is not None
     ]
     # A pattern that is stated must have a block of the family.
-    text = stated.get("model.pattern")
-    stack = read_pattern(text, stated.get("model.alphabet")) if isinstance(text, str) else None
+    stack = stated_pattern(stated)
     for leaves in (named, list(_shaped(message, stated)), list(_shaped(operator, stated))):
         families = {item.family for item in leaves}
         if len(families) == 1 and not (isinstance(stack, Pattern) and not stack.kinds() & _KINDS[leaves[0].family]):

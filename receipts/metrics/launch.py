@@ -19,6 +19,7 @@ from receipts.metrics.readings import READERS, rate_from_total
 from receipts.metrics.registry import MetricReading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
+from receipts.receipt.measurement import Measurement
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from receipts.stats.steady import LaunchSummary, Segment
 
 ENOUGH_STEPS = 100  # of interval means that are too few to judge whether they are steady
+UNMEASURED = Measurement.model_construct()
 LONG = 1.5  # times the level: a step that held other work beside its own
 NOT_STEADY = ("warmup", "compile", "recompile", "checkpoint", "eval", "profile", "data")
 
@@ -39,6 +41,7 @@ class Launch:
     def __init__(self, parsed: Parsed, lane: Lane, settings: LaunchSettings | None = None) -> None:
         self.parsed = parsed
         self.lane = lane
+        self.measurement = parsed.receipt.measurement or UNMEASURED
         self._shared = settings
 
     def __repr__(self) -> str:
@@ -71,21 +74,18 @@ class Launch:
     @cached_property
     def durations(self) -> tuple[float, ...]:
         """Every step's duration in order, or the means over intervals, in seconds; empty if neither is kept."""
-        measurement = self.parsed.receipt.measurement
-        return (measurement.step_durations_seconds or measurement.interval_means_seconds or ()) if measurement else ()
+        return self.measurement.step_durations_seconds or self.measurement.interval_means_seconds or ()
 
     @cached_property
     def walls(self) -> tuple[float, ...]:
         """Seconds of wall time of every step, what lies between it and the one before included; empty if unknown."""
-        measurement = self.parsed.receipt.measurement
-        walls = (measurement.step_wall_seconds or ()) if measurement else ()
+        walls = self.measurement.step_wall_seconds or ()
         return walls if len(walls) == len(self.durations) and math.fsum(walls) > 0.0 else ()
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
         """Tokens per second of every step, where a log prints them and nothing tells the tokens of a step."""
-        measurement = self.parsed.receipt.measurement
-        rates = (measurement.step_tokens_per_second or ()) if measurement else ()
+        rates = self.measurement.step_tokens_per_second or ()
         return rates if rates and min(rates) > 0.0 and len(rates) == len(self.durations or rates) else ()
 
     @cached_property
@@ -118,8 +118,7 @@ class Launch:
     @cached_property
     def flagged(self) -> Mapping[str, tuple[int, ...]]:
         """Positions of steps by flag."""
-        measurement = self.parsed.receipt.measurement
-        return {str(flag): steps for flag, steps in (measurement.step_flags or {}).items()} if measurement else {}
+        return {str(flag): steps for flag, steps in (self.measurement.step_flags or {}).items()}
 
     @cached_property
     def unshown(self) -> Mapping[str, Sequence[int]]:
@@ -138,8 +137,7 @@ class Launch:
         """
         positions = {index for flag in NOT_STEADY for index in self.flagged.get(flag, ())}
         positions.difference_update(*self.unshown.values())
-        measurement = self.parsed.receipt.measurement
-        window = measurement.window if measurement else None
+        window = self.measurement.window
         if window is not None:
             length = len(self.series)
             positions.update(range(min(window.start or 0, length)))
@@ -150,8 +148,7 @@ class Launch:
     @cached_property
     def after_window(self) -> tuple[float, ...]:
         """Durations of ordinary steps that a stated window leaves out at its end."""
-        measurement = self.parsed.receipt.measurement
-        window = measurement.window if measurement else None
+        window = self.measurement.window
         if window is None or window.stop is None:
             return ()
         flagged = {index for positions in self.flagged.values() for index in positions}
@@ -169,15 +166,14 @@ class Launch:
             return None
         from receipts.stats.steady import steady_segment
 
-        window = self.parsed.receipt.measurement.window if self.parsed.receipt.measurement else None
+        window = self.measurement.window
         windowed = window is not None and window.start is not None
         return steady_segment(self.series, self.excluded, self.lane.minimum_steps, windowed=windowed)
 
     @cached_property
     def interval_steps(self) -> tuple[int, ...]:
         """How many steps each duration is the mean of, where intervals were logged; empty if each is of one step."""
-        measurement = self.parsed.receipt.measurement
-        steps = (measurement.interval_steps or ()) if measurement else ()
+        steps = self.measurement.interval_steps or ()
         return steps if len(steps) == len(self.durations) and any(count != 1 for count in steps) else ()
 
     @cached_property

@@ -193,8 +193,7 @@ class Numbers:
         steps = self._launch.durations
         if not self._launch.timed:
             return
-        measurement = self._launch.parsed.receipt.measurement
-        window = measurement.window if measurement else None
+        window = self._launch.measurement.window
         first = (window.start or 0) if window else 0
         last = window.stop if window and window.stop is not None else len(steps)
         flagged = {index for positions in self._launch.flagged.values() for index in positions}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 from receipts.base.errors import InputError, Problem
 
@@ -131,6 +132,12 @@ def read_pattern(text: str, alphabet: str | None = None) -> Pattern | tuple[Prob
         what = f"{text!r} reads in several alphabets: {reason}"
         return (Problem(PATTERN_PATH, what, f"state {ALPHABET_PATH}"),)
     return _read_in(text, fitting[0])
+
+
+def stated_pattern(stated: Mapping[str, Any]) -> Pattern | tuple[Problem, ...] | None:
+    """The pattern of stated leaves, as `read_pattern` reads it; None if they have none."""
+    text = stated.get(PATTERN_PATH)
+    return None if text is None else read_pattern(str(text), stated.get(ALPHABET_PATH))
 
 
 def _read_in(text: str, alphabet: Alphabet) -> Pattern | tuple[Problem, ...]:

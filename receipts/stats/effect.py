@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
 
 from receipts.stats.equivalence import (
     CONFIDENCE,
@@ -50,33 +49,6 @@ from receipts.stats.sessions import (
     within,
     without_slope,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ExactEffect:
-    """B against A without statistics: any difference is a fact.
-
-    `varies` where launches of one side disagree among themselves, so that the quantity is not exact there;
-    `difference` (B − A) and `ratio` (B / A, none over zero) are none then.
-    """
-
-    kind: Literal["equal", "lower", "higher", "varies"]
-    difference: float | None
-    ratio: float | None
-
-
-def compare_exact(a: Sequence[float], b: Sequence[float]) -> ExactEffect | None:
-    """Compare one value a launch, every launch of a side being the same; None if a side has no value."""
-    if not a or not b:
-        return None
-    # Sets and not min < max: integers beyond 2**53 must not meet as floats.
-    if len(set(a)) > 1 or len(set(b)) > 1:
-        return ExactEffect("varies", None, None)
-    one, other = a[0], b[0]
-    ratio = other / one if one else None
-    if one == other:
-        return ExactEffect("equal", other - one, ratio)
-    return ExactEffect("higher" if other > one else "lower", other - one, ratio)
 
 
 def shown_exact(groups: Iterable[Sequence[float]]) -> bool | None:
@@ -168,15 +140,15 @@ def exactly(a: Sequence[float], b: Sequence[float], *, better: Better) -> Effect
 
     None if launches of one side disagree, so that it is not exact here, or where a value is not positive.
     """
-    exact = compare_exact(a, b)
-    if exact is None or exact.kind == "varies" or not all(0.0 < value < math.inf for value in (*a, *b)):
+    # Sets and not min < max: integers beyond 2**53 must not meet as floats.
+    if len(set(a)) != 1 or len(set(b)) != 1 or not all(0.0 < value < math.inf for value in (a[0], b[0])):
         return None
     test = EquivalenceTest(len(a), len(b), better, 0.0, "unknown", None, None)
-    good = exact.kind == better
-    kind: Kind = "equivalent" if exact.kind == "equal" else "faster" if good else "slower"
+    good = (b[0] > a[0]) == (better == "higher")
+    kind: Kind = "equivalent" if a[0] == b[0] else "faster" if good else "slower"
     why = "compared exactly: equal launches of this lane always agree on it"
-    exact_effect = test.without_interval("exact", why, kind, math.log(b[0] / a[0]))
-    ratio = exact.ratio
+    ratio = b[0] / a[0]
+    exact_effect = test.without_interval("exact", why, kind, math.log(ratio))
     return replace(exact_effect, low=ratio, high=ratio, low90=ratio, high90=ratio)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from receipts.stats import distributions
-from receipts.stats.effect import compare, compare_exact, shown_exact
+from receipts.stats.effect import compare, exactly, shown_exact
 from receipts.stats.equivalence import Effect, adjust, adjusted
 from receipts.stats.log_ratio import Sigma, trimmed
 from receipts.stats.noise import largest_spread, pooled_sigma
@@ -376,17 +376,17 @@ def test_a_real_effect_is_found() -> None:
 
 def test_exact_quantities_know_no_tolerance() -> None:
     big = 2**53
-    equal, higher = compare_exact([big], [big]), compare_exact([big, big], [big + 1])
+    equal, higher, lower = (
+        exactly(a, [b], better="higher") for a, b in (([big], big), ([big, big], big + 1), ([2], 1))
+    )
     assert equal is not None
     assert higher is not None
-    assert (equal.kind, equal.difference) == ("equal", 0)
-    assert (higher.kind, higher.difference) == ("higher", 1)
-    lower, varies = compare_exact([0], [-1]), compare_exact([1, 2], [2])
     assert lower is not None
-    assert varies is not None
-    assert (lower.kind, lower.ratio) == ("lower", None)
-    assert varies.kind == "varies"
-    assert compare_exact([], [1]) is None
+    assert (equal.kind, higher.kind, lower.kind) == ("equivalent", "faster", "slower")
+    assert lower.low == lower.ratio == lower.high == 0.5
+    assert exactly([1, 2], [2], better="lower") is None
+    assert exactly([], [1], better="lower") is None
+    assert exactly([0], [1], better="lower") is None
 
 
 def test_memory_is_exact_only_where_equal_launches_show_it() -> None:

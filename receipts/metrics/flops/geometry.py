@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from receipts.receipt.patterns import BlockKind, Pattern, kind_counts, read_pattern
+from receipts.receipt.patterns import BlockKind, Pattern, kind_counts, stated_pattern
 
 # Words of a switch that does nothing, as configurations print them.
 _OFF_ATTENTION: Final = ("", "none", "off", "no", "false", "0", "-1", "(-1, -1)", "[-1, -1]")
@@ -353,8 +353,8 @@ def geometry_of(stated: Mapping[str, Any]) -> Geometry:
     values = {
         name: stated[path] for name, path in PATHS.items() if stated.get(path) is not None and name not in derived
     }
-    text = values.pop("blocks", None)
-    pattern = read_pattern(text, stated.get("model.alphabet")) if isinstance(text, str) else None
+    values.pop("blocks", None)
+    pattern = stated_pattern(stated)
     if isinstance(pattern, Pattern) and "layers" in values:
         values["blocks"] = kind_counts(pattern, values["layers"])
     if isinstance(pattern, Pattern) and pattern.mtp_depth:
