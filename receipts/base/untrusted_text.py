@@ -1,4 +1,4 @@
-"""Text that comes from outside: JSON and TOML, a person's own regular expressions, and secrets to blank.
+"""Text that comes from outside: one harmless line of it, JSON and TOML, regular expressions, and secrets to blank.
 
 Whatever is wrong with a document is one kind of error, and the cost of parsing TOML follows its length.
 
@@ -18,6 +18,25 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Protocol
+
+MAX_SHOWN = 120  # of a label or a value
+UNKNOWN = "~"
+
+
+def plain(text: object, most: int = MAX_SHOWN) -> str:
+    """One line of printable text, cut at ``most``: control characters and direction marks are shown escaped."""
+    cut = str(text)[: most + 1]
+    shown = cut if cut.isprintable() else "".join(char if char.isprintable() else _escaped(char) for char in cut)
+    return short(shown, most)
+
+
+def short(text: str, most: int) -> str:
+    """Text cut at ``most``, as it is."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _escaped(char: str) -> str:
+    return " " if char in "\n\r\t\u00a0\u2003" else char.encode("unicode_escape").decode()
 
 
 def parse_json(text: str | bytes) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from receipts.base.environment import bundled_folder
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.publish.page import Cell, Code, Figure, Link, Mark, Page, Section
 from receipts.publish.text import CELL, held
 

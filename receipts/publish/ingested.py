@@ -13,8 +13,8 @@ from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.text import short
 from receipts.base.units import counted
+from receipts.base.untrusted_text import short
 from receipts.publish.page import Cell, Entry, Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.text import words
 

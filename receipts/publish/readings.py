@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from receipts import metrics
 from receipts.axes import Member
 from receipts.axes.inputs import ends_of, leaf
-from receipts.base.text import UNKNOWN
 from receipts.base.units import change
+from receipts.base.untrusted_text import UNKNOWN
 from receipts.judging.verdict import Comparison, MetricResult
 from receipts.metrics.registry import Metric, MetricReading
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
-from receipts.base.text import UNKNOWN
 from receipts.base.units import counted
+from receipts.base.untrusted_text import UNKNOWN
 from receipts.publish.page import Page, Section, Table, lines_of, sections_of, table_of
 from receipts.publish.readings import effect_word, ends, moved, number, signed, unit
 from receipts.publish.text import words

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from receipts.base.text import short
+from receipts.base.untrusted_text import short
 from receipts.publish.page import ALWAYS, STATES, Cell, Column, Entry, Mark, Page, Section, Table, text
 from receipts.publish.text import held
 

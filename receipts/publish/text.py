@@ -20,7 +20,7 @@ from typing import Any
 from receipts.base import units
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ResourceError
-from receipts.base.text import UNKNOWN, plain
+from receipts.base.untrusted_text import UNKNOWN, plain
 
 NOTE = 240  # of a message or a note, where the receipt holds the whole
 CELL = 1200

@@ -18,7 +18,7 @@ import report_store as week
 import rule_cases as cases
 from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.cli import main
 from receipts.publish.html import _broken
 from receipts.publish.page import Code, Link, Mark

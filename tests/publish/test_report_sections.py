@@ -14,7 +14,7 @@ import pytest
 import rule_cases as cases
 import section_store as week
 from receipts.base.environment import this_process
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.publish.report.render import render
 from receipts.questions.week.collect import WeekData
 from receipts.receipt import Parsed

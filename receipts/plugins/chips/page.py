@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lineage import ran_on
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.metrics import chip_words as words
 from receipts.metrics.chip_pressure import middle, pressure, pressure_json
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, account_json

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.emit.secrets import redact
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from receipts.base.text import plain, short
 from receipts.base.units import counted
+from receipts.base.untrusted_text import plain, short
 from receipts.publish.page import Page, Points, Section, Table, lines_of, points_of, sections_of, table_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from receipts.api.question import WORD, File, Metric, Param, question
 from receipts.base.errors import NotFound
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 
 if TYPE_CHECKING:
     from receipts.api.answer import Answer

@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
-from receipts.base.text import UNKNOWN, short
 from receipts.base.units import counted
 from receipts.base.units import signed as signed_number
+from receipts.base.untrusted_text import UNKNOWN, short
 from receipts.plugins.study.bridge import percent
 from receipts.publish.page import (
     Cell,

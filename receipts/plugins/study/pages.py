@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from receipts import metrics
 from receipts.axes.inputs import leaf
-from receipts.base.text import UNKNOWN
+from receipts.base.untrusted_text import UNKNOWN
 from receipts.publish.page import Cell, Code, Page, Section, lines_of, points_of, sections_of, table_of
 from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.text import words

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
-from receipts.base.text import plain
 from receipts.base.units import signed
+from receipts.base.untrusted_text import plain
 from receipts.publish.page import Figure
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.svg import (

@@ -13,8 +13,8 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
-from receipts.base.text import plain
 from receipts.base.units import counted
+from receipts.base.untrusted_text import plain
 from receipts.publish.page import Cell, Figure, Table, table_of
 from receipts.publish.pictures import svg
 from receipts.publish.pictures.svg import (

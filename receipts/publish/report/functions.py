@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts import metrics
 from receipts.base import units
-from receipts.base.text import plain
 from receipts.base.units import counted
+from receipts.base.untrusted_text import plain
 from receipts.judging.rule import Topic
 from receipts.metrics.chip_words import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from receipts.base.errors import NotFound
-from receipts.base.text import plain
 from receipts.base.units import counted
+from receipts.base.untrusted_text import plain
 from receipts.publish.page import Cell, Code, Entry, Link, Part, Points, Row, Section, Table, marked, text
 from receipts.publish.text import NOTE, amount, number
 from receipts.questions.week.data import Described

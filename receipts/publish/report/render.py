@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.errors import ReceiptsError
 from receipts.base.plugins import services
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.publish import comparison

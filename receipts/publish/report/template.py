@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError, ResourceError
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.publish.page import Badge, Cell, Code, Figure, Link, Mark, Page, Part, Points, Section, Table, table_of
 from receipts.publish.page import text as read
 from receipts.publish.report.functions import FILTERS, FUNCTIONS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.axes.lane import Lane
-from receipts.base.text import UNKNOWN, plain
+from receipts.base.untrusted_text import UNKNOWN, plain
 from receipts.questions.week.ref import Cut, Ref
 
 if TYPE_CHECKING:

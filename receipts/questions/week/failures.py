@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from receipts.axes.lineage import Versions, ran_on
 from receipts.axes.shape import DEPTH, PATTERN
-from receipts.base.text import UNKNOWN, plain
+from receipts.base.untrusted_text import UNKNOWN, plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Finding, Level, Question

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from receipts.axes.inputs import ends_of
-from receipts.base.text import plain
+from receipts.base.untrusted_text import plain
 from receipts.judging.findings import refusals as rejecting
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
