@@ -190,14 +190,14 @@ def difference(
     apart = inputs_apart(a, b, books)
     tally = _tallied(not_applicable, Held(a, b, left, right, varied, apart))
     changes = [Change(axis, tuple(members)) for axis, members in tally.changed.items()]
-    joined = join_inputs(apart, changes, a, b, other_code="code" in tally.changed)
-    for item in (*joined.alone, *apart.length):
+    alone, without_input = join_inputs(apart, changes, a, b, other_code="code" in tally.changed)
+    for item in (*alone, *apart.length):
         member = Member(item.axis, item.a, item.b)
         if item.opaque:
             tally.unknown(item.axis, member, "both")
         else:
             tally.change(item.axis, member)
-    opaque = {item.axis for item in joined.alone if item.opaque}
+    opaque = {item.axis for item in alone if item.opaque}
     return Difference(
         changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
@@ -221,7 +221,7 @@ def difference(
         held_by_inputs=tuple(tally.held_by_inputs),
         left_out=apart.left_out,
         length=tuple(item.axis for item in apart.length),
-        without_input=joined.without_input,
+        without_input=without_input,
         from_inputs=apart.held and bool(apart.counted or "code" in tally.changed),
         one_program=apart.held,
         unread=apart.unread,
@@ -255,14 +255,7 @@ def _tallied(not_applicable: Collection[str], held: Held) -> _MemberTally:
             if axis in not_applicable or path in not_applicable:
                 tally.not_applicable.append(path)
             else:
-                # Note what neither side states: by what it is held, or that it is unknown.
-                by = held.neither(path)
-                if by == "inputs":
-                    tally.held_by_inputs.append(path)
-                elif by == "context":
-                    tally.held.append(path)
-                else:
-                    tally.unknown(axis, Member(path, None, None), "both")
+                tally.neither(axis, path, path, held.neither(path))
         elif brought(path, left, right, va, vb):
             tally.follows.append(Member(path, va, vb))
         elif held.context and path not in held.varied and (path in FOLLOWS and _typed(path, a, b) == (None, None)):
@@ -371,10 +364,8 @@ def _compare_completeness(
                 tally.unknown(axis, Member(f"{name}.complete", ca or None, cb or None), "b" if ca else "a")
         elif axis in not_applicable or name in not_applicable:
             tally.not_applicable.append(axis)
-        elif (by := held.neither(f"{name}.complete")) is None:
-            tally.unknown(axis, Member(f"{name}.complete", None, None), "both")
         else:
-            (tally.held_by_inputs if by == "inputs" else tally.held).append(axis)
+            tally.neither(axis, f"{name}.complete", axis, held.neither(f"{name}.complete"))
 
 
 def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
@@ -408,6 +399,13 @@ class _MemberTally:
 
     def unknown(self, axis: str, member: Member, missing: Side) -> None:
         self.gaps.setdefault(axis, []).append((member, missing))
+
+    def neither(self, axis: str, path: str, name: str, by: HeldBy) -> None:
+        """Note what neither side states: by what it is held, or that it is unknown."""
+        if by is None:
+            self.unknown(axis, Member(path, None, None), "both")
+        else:
+            (self.held_by_inputs if by == "inputs" else self.held).append(name)
 
     def settle(self, paths: frozenset[str]) -> None:
         """These leaves are equal, whatever the sides state of them; two ways to write one are shown."""

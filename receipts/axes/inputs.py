@@ -306,15 +306,13 @@ def _counted(a: Parsed, b: Parsed) -> bool:
     return all(parsed.stated.get(_COUNTS[0]) is not None for parsed in (a, b))
 
 
-class Joined(NamedTuple):
-    """The inputs that count beside the leaves' axes, and the axes that changed although no input did."""
+def join_inputs(
+    apart: InputsApart, changed: Sequence[Change], a: Parsed, b: Parsed, *, other_code: bool
+) -> tuple[tuple[InputChange, ...], tuple[str, ...]]:
+    """The inputs that count beside the leaves' axes, and the axes that changed although no input did.
 
-    alone: tuple[InputChange, ...]
-    without_input: tuple[str, ...]
-
-
-def join_inputs(apart: InputsApart, changed: Sequence[Change], a: Parsed, b: Parsed, *, other_code: bool) -> Joined:
-    """Which changed inputs are the same change as a changed axis, one for one, and which count by themselves."""
+    A changed input may be the same change as a changed axis, one for one.
+    """
     counted = apart.counted or (() if other_code else apart.resolved)
     free = [change for change in changed if change.axis != "code"]
     alone = list(counted)
@@ -326,13 +324,11 @@ def join_inputs(apart: InputsApart, changed: Sequence[Change], a: Parsed, b: Par
                 free.remove(match)
                 alone.remove(item)
     if apart.held and len(counted) == 1 and alone and not apart.many:
-        follows = next((change for change in free if _follows(change, a, b)), None)
-        if follows is not None:
-            alone = []
+        alone = [] if any(_follows(change, a, b) for change in free) else alone
     unmoved = apart.held and not counted and not apart.length and not other_code
     machine = any(_of_machine(change) for change in changed)
     strange = [change.axis for change in changed if not _of_machine(change) and not _witnessed(change, a, b)]
-    return Joined(tuple(alone), tuple(strange) if unmoved and not machine else ())
+    return tuple(alone), tuple(strange) if unmoved and not machine else ()
 
 
 def _of_machine(change: Change) -> bool:

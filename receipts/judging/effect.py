@@ -169,9 +169,10 @@ def parting(pair: PairCase) -> Parting | None:
     if a is None or b is None:
         return None
     steps, rates = (effect_of(pair, metrics.get(name)).ratio for name in ("step_seconds", "tokens_per_second"))
-    typical = steps or math.exp(b.typical - a.typical)
-    throughput = rates or math.exp(b.tokens - a.tokens - (b.pace - a.pace))
-    apart = b.tokens - a.tokens - math.log(throughput) - math.log(typical)
+    (typical_a, pace_a, tokens_a), (typical_b, pace_b, tokens_b) = a, b
+    typical = steps or math.exp(typical_b - typical_a)
+    throughput = rates or math.exp(tokens_b - tokens_a - (pace_b - pace_a))
+    apart = tokens_b - tokens_a - math.log(throughput) - math.log(typical)
     if abs(apart) <= math.log1p(delta_of_parting(pair)):
         return None
     group, letter = (pair.group_b, "B") if apart > 0.0 else (pair.group_a, "A")
@@ -213,21 +214,14 @@ def apart_from(others: Sequence[float], own: Iterable[float | None]) -> str:
     return signed_percent(math.expm1(estimate.log_ratio)) if unlike else ""
 
 
-class _Steps(NamedTuple):
+def _steps_of(group: Sequence[Launch]) -> tuple[float, ...] | None:
     """Logs of a side's geometric means: typical step, seconds that a step costs, tokens a step."""
-
-    typical: float
-    pace: float
-    tokens: float
-
-
-def _steps_of(group: Sequence[Launch]) -> _Steps | None:
     steady = [item for item in group if item.summary is not None and not item.interval_steps]
     if not group or len(steady) < len(group):
         return None
     values = ((item.step_seconds, item.pace, item.tokens_per_step or 1) for item in steady)
-    typical, pace, tokens = ([math.log(value) for value in column if value] for column in zip(*values, strict=True))
-    return _Steps(*(math.fsum(column) / len(column) for column in (typical, pace, tokens)))
+    columns = ([math.log(value) for value in column if value] for column in zip(*values, strict=True))
+    return tuple(math.fsum(column) / len(column) for column in columns)
 
 
 def _where(launch: Launch) -> str:

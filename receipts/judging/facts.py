@@ -6,6 +6,7 @@ everything up to the largest shape that was sustained repeatedly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -269,7 +270,13 @@ def shape_standing(
         and all(theirs >= own for theirs, own in zip(_size_of_shape(shape), mine, strict=True))
     ]
     if not holding:
-        return ShapeStanding("beyond", _nearest(ceilings, mine, chips))
+
+        def away(shape: ReachedShape) -> tuple[bool, float]:
+            """The fewest doublings, on as many chips rather than on more."""
+            sizes = zip(mine, _size_of_shape(shape), strict=True)
+            return (shape.chips or 0) > chips, math.prod(max(1.0, own / max(1, theirs)) for own, theirs in sizes)
+
+        return ShapeStanding("beyond", min(ceilings, key=away))
     same = any(_size_of_shape(shape) == mine and shape.chips == chips for shape in holding)
     larger = any(_size_of_shape(shape) != mine for shape in holding)
     # A validated ceiling says most; of two that say as much, the one that is nearest.
@@ -278,18 +285,6 @@ def shape_standing(
         key=lambda item: (ceiling_grade(item.launches, item.days, item.hosts) != "validated", _size_of_shape(item)),
     )
     return ShapeStanding("at" if same and not larger else "inside", best)
-
-
-def _nearest(ceilings: list[ReachedShape], mine: tuple[int, ...], chips: int) -> ReachedShape:
-    """The ceiling from which it is the fewest doublings, on as many chips rather than on more."""
-
-    def away(shape: ReachedShape) -> tuple[bool, float]:
-        beyond = 1.0
-        for own, theirs in zip(mine, _size_of_shape(shape), strict=True):
-            beyond *= max(1.0, own / max(1, theirs))
-        return (shape.chips or 0) > chips, beyond
-
-    return min(ceilings, key=away)
 
 
 _size_of_shape: Final[Callable[[ReachedShape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))

@@ -57,22 +57,19 @@ def _findings(case: Case, rules: tuple[Rule, ...]) -> list[Finding]:
 
 def _of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
     """What the rules on the configuration find; once for all of its launches in which no witness has a part."""
-    if case.borrowed.any:
-        return _findings_of_configuration(case, rules)
-    key = configuration_key(case.parsed)
-    lane, findings = rules.findings_of_configuration.get(key, (None, ()))
-    if lane is not case.lane:
-        findings = _findings_of_configuration(case, rules)
-        rules.findings_of_configuration[key] = case.lane, findings
-    return findings
-
-
-def _findings_of_configuration(case: Case, rules: RuleSet) -> tuple[Finding, ...]:
+    key = None if case.borrowed.any else configuration_key(case.parsed)
+    if key is not None:
+        lane, findings = rules.findings_of_configuration.get(key, (None, ()))
+        if lane is case.lane:
+            return findings
     shown = stated_configuration(case.parsed)
     alone = Case(Launch(shown, case.lane), case.lane)
     # What a cached property would look up again: the witnesses were asked already, for the whole receipt.
     vars(alone)["borrowed"] = replace(case.borrowed, parsed=shown)
-    return tuple(_findings(alone, rules.of_configuration))
+    findings = tuple(_findings(alone, rules.of_configuration))
+    if key is not None:
+        rules.findings_of_configuration[key] = case.lane, findings
+    return findings
 
 
 def _judge_one(item: Rule, case: Case) -> list[Finding]:

@@ -216,42 +216,32 @@ def in_common_sessions(a: JudgedSide, b: JudgedSide, metric: Metric) -> tuple[Ju
     shared = set(of_a) & set(of_b)
     if not shared or shared == {*of_a, *of_b}:
         return a, b
-    one, other = (
-        replace(
-            side,
-            judged=tuple(item for item, own in zip(side.judged, numbers, strict=True) if own in shared or _errs(item)),
-            lost=(
-                *side.lost,
-                *(
-                    Lost(side.letter, item.submitted.id, (ANOTHER_SESSION,))
-                    for item, own in zip(side.judged, numbers, strict=True)
-                    if own not in shared and not _errs(item)
-                ),
-            ),
-        )
-        for side, numbers in ((a, of_a), (b, of_b))
-    )
-    return one, other
-
-
-def _errs(item: JudgedCase) -> bool:
-    return any(finding.level is Level.ERROR for finding in item.findings)
+    sides: list[JudgedSide] = []
+    for side, numbers in ((a, of_a), (b, of_b)):
+        kept: list[JudgedCase] = []
+        lost = list(side.lost)
+        for item, own in zip(side.judged, numbers, strict=True):
+            if own in shared or any(finding.level is Level.ERROR for finding in item.findings):
+                kept.append(item)
+            else:
+                lost.append(Lost(side.letter, item.submitted.id, (ANOTHER_SESSION,)))
+        sides.append(replace(side, judged=tuple(kept), lost=tuple(lost)))
+    return sides[0], sides[1]
 
 
 def judge_side(
     group: Sequence[Parsed], letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches, lost: tuple[Lost, ...] = ()
 ) -> JudgedSide:
     """A side of these launches, under the rules and facts in force; nothing that is known is computed again."""
-    return JudgedSide(letter, tuple(_judged(item, letter, rulebook, known) for item in group), lost)
-
-
-def _judged(parsed: Parsed, letter: SideLetter, rulebook: Rulebook, known: JudgedLaunches) -> JudgedCase:
-    lane = rulebook.lanes.of(parsed.receipt.run.lane)
-    case = Case(known.launches.get(parsed.id) or Launch(parsed, lane), lane, known.facts)
-    findings = known.findings.get(parsed.id)
-    if findings is None:
-        findings = judge_case(case, rulebook.rules)
-    return JudgedCase(case, tuple(replace(item, subject=letter) for item in findings))
+    judged: list[JudgedCase] = []
+    for parsed in group:
+        lane = rulebook.lanes.of(parsed.receipt.run.lane)
+        case = Case(known.launches.get(parsed.id) or Launch(parsed, lane), lane, known.facts)
+        findings = known.findings.get(parsed.id)
+        if findings is None:
+            findings = judge_case(case, rulebook.rules)
+        judged.append(JudgedCase(case, tuple(replace(item, subject=letter) for item in findings)))
+    return JudgedSide(letter, tuple(judged), lost)
 
 
 def merged_findings(findings: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:

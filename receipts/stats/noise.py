@@ -18,7 +18,6 @@ from receipts.stats.equivalence import CONFIDENCE, Better
 from receipts.stats.log_ratio import RatioEstimate, Sigma, against_floor, pooled
 from receipts.stats.sessions import sessions
 
-LEVEL_CONFIDENCE: Final = 0.95
 SETTLED: Final = 0.05  # no lane may call a larger change one that does not matter
 
 
@@ -63,7 +62,7 @@ def level(groups: Sequence[Sequence[float]]) -> Level:
     value = math.exp(estimate.log_ratio)
     if launches == 1:
         return Level(value, None, None, 1, 1)
-    half = estimate.half_width(LEVEL_CONFIDENCE)
+    half = estimate.half_width(CONFIDENCE)
     ends = math.exp(estimate.log_ratio - half), math.exp(min(700.0, estimate.log_ratio + half))
     return Level(value, *ends, launches, len(logs))
 
