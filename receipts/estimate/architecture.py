@@ -252,12 +252,16 @@ def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
         if path in facts.stated:
             facts.assume(path, "no bytes", "latent attention has widths of its own")
     kinds = {kind for layer in (*model.layers, *model.mtp * bool(model.mtp_depth)) for kind in layer}
+    pattern = stated_pattern(facts.stated)
+    letters = set(ALPHABETS[pattern.alphabet].letters.values()) if isinstance(pattern, Pattern) else set()
     for path, carriers in {**_BANKS, **_PRINTED}.items():
         value = int(facts.stated.get(path) or 0)
         if carriers & kinds or value <= (path in _COUNTS) or (path == "model.ffn" and value == model.expert_ffn):
             continue
         named = " or ".join(sorted(carriers))
-        if path in _PRINTED or _left_out(facts, kinds, carriers):
+        # The pattern's letters could have said such a block; without a pattern, experts take its place.
+        left_out = BlockKind.EXPERT in kinds if pattern is None else bool(carriers & letters)
+        if path in _PRINTED or left_out:
             facts.assume(path, "no bytes", f"no {named} block is stated")
         elif adds_up(facts, model):
             facts.assume(path, "no bytes", f"the parameters that are stated leave no room for a {named} block")
@@ -266,14 +270,6 @@ def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
                 f"{path} {value:,} is carried by no block of the stack: state the {named} block (a pattern such as "
                 "[*-] or [*E], alphabet nemo), state model.parameters_total, or leave it out"
             )
-
-
-def _left_out(facts: EstimateInputs, kinds: set[BlockKind], carriers: frozenset[BlockKind]) -> bool:
-    """Whether the pattern's letters could have said such a block; without a pattern, whether experts take its place."""
-    pattern = stated_pattern(facts.stated)
-    if pattern is None:
-        return BlockKind.EXPERT in kinds
-    return isinstance(pattern, Pattern) and bool(carriers & set(ALPHABETS[pattern.alphabet].letters.values()))
 
 
 def adds_up(facts: EstimateInputs, model: Architecture) -> bool:

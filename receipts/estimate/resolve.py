@@ -122,9 +122,13 @@ def zero_stage(strategy: str, *, shard: int | None) -> int | None:
 
 def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemory, convention: str) -> ParallelLayout:
     """The layout. Degrees that are not stated are 1 where a single chip leaves no choice, and assumed 1 elsewhere."""
+    chips, shard = facts.stated.get("hardware.chips"), facts.stated.get("parallelism.shard")
     tensor, pipeline, context, expert = (
-        _degree(facts, name) for name in ("tensor", "pipeline", "context", "expert")
-    )  # fmt: skip
+        1
+        if chips == 1 and facts.stated.get(path) is None
+        else facts.take(path, 1, "not split that way unless it is stated")
+        for path in (f"parallelism.{name}" for name in ("tensor", "pipeline", "context", "expert"))
+    )
     has_experts = any(BlockKind.EXPERT in layer for layer in (*model.layers, *model.mtp))
     if not has_experts:
         expert = 1
@@ -133,7 +137,6 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         because = "experts follow the tensor degree (Megatron-Core's default)"
         expert_tensor = facts.take("parallelism.expert_tensor", tensor, because)
     model_ways = tensor * pipeline * context * (expert if convention == "expert_in_world" else 1)
-    chips, shard = facts.stated.get("hardware.chips"), facts.stated.get("parallelism.shard")
     if chips is None or facts.stated.get("parallelism.data") is not None:
         data = int(facts.take("parallelism.data", 1, "neither the data degree nor the number of chips is stated"))
     else:
@@ -153,6 +156,7 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
             sharded = ("nothing", "optimizer states", "optimizer states and gradients", "every state")[zero]
             facts.assume("parallelism.strategy", f"{sharded} sharded {ways} ways", f"usual with {framework.name}")
     beside = ways if convention == "expert_in_world" else max(1, ways * tensor // (expert * expert_tensor))
+    stages = _stages(facts, model, pipeline)
     reshard = facts.stated.get("parallelism.reshard_after_forward")
     gathered = zero >= 3 and reshard is False and not framework.static
     if zero >= 3 and reshard is None and framework is FSDP and pipeline > 1:
@@ -164,7 +168,7 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         context=context,
         pipeline=pipeline,
         virtual=int(facts.stated.get("parallelism.virtual_pipeline") or 1) if pipeline > 1 else 1,
-        stages=_stages(facts, model, pipeline),
+        stages=stages,
         data=data,
         zero=zero,
         shard=ways,
@@ -174,13 +178,6 @@ def layout(facts: EstimateInputs, model: Architecture, framework: FrameworkMemor
         gathered=gathered,
         bucket_bytes=facts.stated.get("parallelism.bucket_bytes"),
     )
-
-
-def _degree(facts: EstimateInputs, name: str) -> int:
-    path = f"parallelism.{name}"
-    if facts.stated.get(path) is None and facts.stated.get("hardware.chips") == 1:
-        return 1
-    return facts.take(path, 1, "not split that way unless it is stated")
 
 
 def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[int, ...]:

@@ -223,27 +223,25 @@ def saved_tensors(setup: Setup, kind: BlockKind) -> tuple[SavedTensor, ...]:
         SavedTensor("block input", "input", stream_bytes(setup)),
         SavedTensor("norm output", "norm", stream_bytes(setup)),
     )
-    tensors = (*stream, *_own(setup, kind))
+    model = setup.model
+    own: Iterable[SavedTensor]
+    if kind is BlockKind.SPARSE_ATTENTION and model.indexer is not None:
+        core = full_selection if model.latent is None else latent_selection
+        own = (*core(setup), *indexer_tensors(setup, model.indexer))
+    elif kind in ATTENDING:
+        own = _attention(setup)
+    elif kind is BlockKind.RECURRENT and model.recurrence is not None:
+        own = matrix_recurrence_tensors(setup, model.recurrence)
+    elif kind in STATEFUL:
+        own = _state_space(setup) if model.mamba3 is None else mamba3_tensors(setup, model.mamba3)
+    elif kind is BlockKind.MLP:
+        own = _feed_forward(setup, model.ffn, float(setup.tokens), setup.layout.tensor, "mlp")
+    else:
+        own = _experts(setup)
+    tensors = (*stream, *own)
     if setup.types.fp8 == "all" or (setup.types.fp8 == "experts" and kind is BlockKind.EXPERT):
         return tuple(_in_fp8(setup, kind, tensor) for tensor in tensors)
     return tensors
-
-
-def _own(setup: Setup, kind: BlockKind) -> Iterable[SavedTensor]:
-    """What a block keeps beside its input and the norm of it."""
-    model = setup.model
-    if kind is BlockKind.SPARSE_ATTENTION and model.indexer is not None:
-        core = full_selection if model.latent is None else latent_selection
-        return (*core(setup), *indexer_tensors(setup, model.indexer))
-    if kind in ATTENDING:
-        return _attention(setup)
-    if kind is BlockKind.RECURRENT and model.recurrence is not None:
-        return matrix_recurrence_tensors(setup, model.recurrence)
-    if kind in STATEFUL:
-        return _state_space(setup) if model.mamba3 is None else mamba3_tensors(setup, model.mamba3)
-    if kind is BlockKind.MLP:
-        return _feed_forward(setup, setup.model.ffn, float(setup.tokens), setup.layout.tensor, "mlp")
-    return _experts(setup)
 
 
 def _in_fp8(setup: Setup, kind: BlockKind, tensor: SavedTensor) -> SavedTensor:

@@ -58,16 +58,12 @@ def _walk(model: type[BaseModel], prefix: str) -> Iterator[Leaf]:
         path = f"{prefix}{field.alias or name}"
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         declared: Mapping[str, Any] = typing.cast("Mapping[str, Any]", extra.get("receipts", {}))
-        if not declared:
-            inner, listed = section_in(field.annotation)
-            if inner is None:
-                raise TypeError(f"{path} declares no role: use axis(), observed(), … of receipts.receipt.leaf")
+        inner, listed = section_in(field.annotation)
+        if inner is not None and (not declared or (listed and not declared.get("open"))):
             yield from _walk(inner, f"{path}[]." if listed else f"{path}.")
             continue
-        inner, listed = section_in(field.annotation)
-        if inner is not None and listed and not declared.get("open"):
-            yield from _walk(inner, f"{path}[].")
-            continue
+        if not declared:
+            raise TypeError(f"{path} declares no role: use axis(), observed(), … of receipts.receipt.leaf")
         role = Role(declared["role"])
         leaf_path = f"{path}.*" if declared.get("open") else path
         named = declared.get("axis") or (leaf_path if role is Role.AXIS else None)

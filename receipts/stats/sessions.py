@@ -197,7 +197,18 @@ def within(launches: Sequence[Sample], sigma: Sigma | None = None) -> RatioEstim
     for item in launches:
         by_session[item.session].append(item)
     blocks = [block for block in by_session.values() if len({item.side for item in block}) == 2]
-    rows = [row for block in blocks for row in _centered(block)]
+    rows: list[tuple[float, float, float]] = []  # log, side and time of each launch, around the means of its session
+    apart: list[tuple[float, float]] = []  # B − A of each session, and its weight
+    for block in blocks:
+        columns = (
+            [item.log for item in block],
+            [float(item.side) for item in block],
+            [item.time or 0.0 for item in block],
+        )
+        means = [math.fsum(column) / len(column) for column in columns]
+        rows += [(y - means[0], x - means[1], t - means[2]) for y, x, t in zip(*columns, strict=True)]
+        a, b = ([item.log for item in block if item.side == side] for side in (0, 1))
+        apart.append((math.fsum(b) / len(b) - math.fsum(a) / len(a), len(a) * len(b) / (len(a) + len(b))))
     drifted = sigma is None and _in_one_order(blocks) and len(rows) - len(blocks) > 2
     log_ratio, information, squares, slopes = _least_squares(rows, drift=drifted)
     if sigma is not None:
@@ -206,10 +217,6 @@ def within(launches: Sequence[Sample], sigma: Sigma | None = None) -> RatioEstim
     if freedom <= 0 or squares <= 1e-24:
         return RatioEstimate(log_ratio, 0.0, None)
     estimate = RatioEstimate(log_ratio, math.sqrt(squares / freedom / information), float(freedom))
-    apart: list[tuple[float, float]] = []  # B − A of each session, and its weight
-    for block in blocks:
-        a, b = ([item.log for item in block if item.side == side] for side in (0, 1))
-        apart.append((math.fsum(b) / len(b) - math.fsum(a) / len(a), len(a) * len(b) / (len(a) + len(b))))
     mean, variance = mean_and_variance([item[0] for item in apart])
     if slopes or len(blocks) < 3 or _agree(blocks, apart, squares, freedom):
         return estimate
@@ -243,13 +250,6 @@ def _in_one_order(blocks: Sequence[Sequence[Sample]]) -> bool:
             return False
         first.add(min(block, key=lambda item: item.time or 0.0).side)
     return len(first) == 1
-
-
-def _centered(block: Sequence[Sample]) -> list[tuple[float, float, float]]:
-    """Log, side and time of each launch, around the means of its session."""
-    columns = [[item.log for item in block], [float(item.side) for item in block], [item.time or 0.0 for item in block]]
-    means = [math.fsum(column) / len(column) for column in columns]
-    return [(y - means[0], x - means[1], t - means[2]) for y, x, t in zip(*columns, strict=True)]
 
 
 def _least_squares(rows: Sequence[tuple[float, float, float]], *, drift: bool) -> tuple[float, float, float, int]:
