@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Final, Literal, TypeVar
 
 from receipts.plugins.why.classes import kind_of, place_of
-from receipts.plugins.why.collectives import WAIT
-from receipts.plugins.why.profile import Profile
+from receipts.plugins.why.profile import WAIT, Profile
 
 Standing = Literal["consistent", "unexpected", "moved", "noise"]
 _Key = TypeVar("_Key")  # a class, or one with a kernel
@@ -123,7 +121,7 @@ def difference(
     left, right = map(_over, means)
     whole_a, whole_b = sum(left.values(), Fraction(0)), sum(right.values(), Fraction(0))
     paired = len(a) > 1 and len(b) > 1
-    sets = {axis: _moved_by(axis) for axis in axes}
+    sets = _moved_by(axes)
     longer = max(whole_a, whole_b)
     bar = max(ONE_SHARE * longer, ONE_OF_EFFECT * abs(effect or Fraction(0)))
     lines = []
@@ -132,8 +130,8 @@ def difference(
         noise = ERRORS * _error([[step.get(name, 0) for step in side] for side in steps])
         if paired:
             # Two launches may agree by chance: what their own steps leave open is noise, too.
-            spread = max(2 * _range([mean.get(name, Fraction(0)) for mean in side]) for side in means)
-            noise = max(noise, spread)
+            of_launches = [[mean.get(name, Fraction(0)) for mean in side] for side in means]
+            noise = max(noise, *(2 * (max(values) - min(values)) for values in of_launches))
         beyond = abs(other - own) > max(noise, MIN_SHARE * longer if paired else bar)
         standing, axis = _standing(name, sets) if beyond else ("noise", "")
         lines.append(Line(name, own, other, noise, standing, axis, _rows(kernels, name)))
@@ -157,10 +155,6 @@ def _over(launches: Sequence[Mapping[_Key, Fraction]]) -> dict[_Key, Fraction]:
         for name, time in launch.items():
             sums[name] = sums.get(name, Fraction(0)) + time / len(launches)
     return sums
-
-
-def _range(values: Sequence[Fraction]) -> Fraction:
-    return max(values) - min(values)
 
 
 def _error(sides: Iterable[Sequence[int]]) -> Fraction:
@@ -188,22 +182,16 @@ def _standing(name: str, sets: Mapping[str, frozenset[str]]) -> tuple[Standing, 
     return "moved", ""
 
 
-@cache
-def _table() -> tuple[tuple[tuple[str, ...], frozenset[str]], ...]:
-    raw = tomllib.loads(Path(__file__).with_name("axes.toml").read_text())
-    groups = raw["groups"]
-    return tuple(
-        (tuple(item["axes"]), frozenset(name for move in item["moves"] for name in groups.get(move, [move])))
-        for item in raw["axis"]
-    )
-
-
-def _moved_by(axis: str) -> frozenset[str]:
-    """The classes that an axis may move; none where the table does not know the axis."""
-    for patterns, names in _table():
-        if any(fnmatchcase(axis.lower(), pattern.lower()) for pattern in patterns):
-            return names
-    return frozenset()
+def _moved_by(axes: Sequence[str]) -> dict[str, frozenset[str]]:
+    """The classes that each axis may move; none where the table does not know the axis."""
+    table = tomllib.loads(Path(__file__).with_name("axes.toml").read_text())
+    sets = dict.fromkeys(axes, frozenset[str]())
+    for axis in sets:
+        for item in table["axis"]:
+            if any(fnmatchcase(axis.lower(), pattern.lower()) for pattern in item["axes"]):
+                sets[axis] = frozenset(name for move in item["moves"] for name in table["groups"].get(move, [move]))
+                break
+    return sets
 
 
 def _with_feedback(lines: Sequence[Line]) -> list[Line]:

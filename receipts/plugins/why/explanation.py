@@ -13,9 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from receipts.plugins.why.collectives import apart
 from receipts.plugins.why.difference import Difference, TracedLaunch, common_ranks, difference
-from receipts.plugins.why.profile import EXTRACT, Profile, read_profiles
+from receipts.plugins.why.profile import EXTRACT, Profile, apart, read_profiles
 from receipts.plugins.why.refusals import Refusal, of_pair, of_residual, of_side, refusal
 from receipts.plugins.why.sections import TRACES
 from receipts.receipt import Parsed

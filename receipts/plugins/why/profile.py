@@ -3,6 +3,12 @@
 A profile is of one device of one file: whole nanoseconds by step and class, the largest kernels or operators with
 their time and how often they ran, and what decides whether it may be explained with. It is made when the file is
 read, and is the same whatever the order of the events.
+
+Waiting is told apart from transfer where every rank of the job was traced. A collective ends on all ranks together, and
+the rank that comes last only transfers: the shortest participant is its transfer, and what another one took longer is
+waiting; of that, what no other work covered is a line of its own. Collectives are paired by their place in the step.
+Where a rank is missing, or a collective is of some ranks only, or the ranks' collectives do not pair up, nothing is
+taken apart.
 """
 
 from __future__ import annotations
@@ -10,7 +16,8 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Final
 
@@ -84,7 +91,7 @@ class Profile:
 
 def extract(trace: SpanTrace) -> bytes | None:
     """The profiles of a file's devices as JSON; None where it has none."""
-    devices = sorted(trace.devices.items(), key=_numbered)[:MAX_DEVICES]
+    devices = sorted(trace.devices.items(), key=lambda item: (len(item[0]), item[0]))[:MAX_DEVICES]
     profiles = [_profile(trace, device, work) for device, work in devices]
     rows = MAX_ROWS
     while profiles:
@@ -93,15 +100,6 @@ def extract(trace: SpanTrace) -> bytes | None:
             return raw
         rows = rows * 3 // 4 if rows > 4 else 0
     return None
-
-
-def _numbered(item: tuple[str, Activities]) -> tuple[int, str]:
-    return len(item[0]), item[0]
-
-
-def read_profiles(raw: bytes) -> list[Profile]:
-    """What `extract` wrote."""
-    return [_unpacked(item) for item in orjson.loads(raw)]
 
 
 def _profile(trace: SpanTrace, device: str, work: Activities) -> Profile:
@@ -218,12 +216,13 @@ def _packed(profile: Profile, rows: int) -> dict[str, Any]:
     return {**tree, "rows": shown, "steps": steps, **packed}
 
 
-def _unpacked(tree: dict[str, Any]) -> Profile:
-    names = tuple(tree["classes"])
-    texts, collectives = tree.get("collectives") or ((), ())
-    return Profile(
-        **{
-            **tree,
+def read_profiles(raw: bytes) -> list[Profile]:
+    """What `extract` wrote."""
+    profiles = []
+    for tree in orjson.loads(raw):
+        names = tuple(tree["classes"])
+        texts, collectives = tree.get("collectives") or ((), ())
+        read = {
             "classes": names,
             "told": tuple(tree["told"]),
             "collectives": tuple(
@@ -235,4 +234,51 @@ def _unpacked(tree: dict[str, Any]) -> Profile:
                 for number, length, aside, launches, *times in tree["steps"]
             ),
         }
-    )
+        profiles.append(Profile(**{**tree, **read}))
+    return profiles
+
+
+COMMUNICATION, WAIT = "communication", "wait for a slower rank"
+
+
+def apart(ranks: Mapping[str, Sequence[Profile]]) -> dict[str, Sequence[Profile]]:
+    """The profiles of a launch's ranks, with waiting as a class where it can be told."""
+    profiles = {rank: own[0] for rank, own in ranks.items() if len(own) == 1}
+    worlds = {size for item in profiles.values() for size in (item.facts.get("world"), *item.facts.get("groups", ()))}
+    paired = {  # the names of the collectives of each step
+        tuple(
+            (step.number, tuple(name for name, _, _ in own))
+            for step, own in zip(item.steps, item.collectives, strict=False)
+        )
+        for item in profiles.values()
+    }
+    if len(profiles) < 2 or len(profiles) < len(ranks) or worlds != {len(profiles)} or len(paired) > 1:
+        return dict(ranks)
+    lengths = [[length for step in item.collectives for _, length, _ in step] for item in profiles.values()]
+    if not lengths[0]:
+        return dict(ranks)
+    shortest = [min(each) for each in zip(*lengths, strict=True)]
+    return {rank: (_apart(item, shortest),) for rank, item in profiles.items()}
+
+
+def _apart(profile: Profile, shortest: Sequence[int]) -> Profile:
+    place, transfers = profile.classes.index(COMMUNICATION), iter(shortest)
+    steps: list[Step] = []
+    waited, times = Counter[str](), Counter[str]()
+    for step, own in zip(profile.steps, profile.collectives, strict=True):
+        waits = [(name, min(exposed, length - next(transfers))) for name, length, exposed in own]
+        whole = sum(wait for _, wait in waits)
+        before = (*step.times[:place], step.times[place] - whole, *step.times[place + 1 :], whole)
+        steps.append(replace(step, times=before))
+        if not step.aside:
+            for name, wait in waits:
+                waited[name] += wait
+                times[name] += 1
+    # What the profile has no row of stands in the row without a name.
+    named = {row.name for row in profile.rows if row.of == COMMUNICATION}
+    less = Counter[str]()
+    for name, wait in waited.items():
+        less[name if name in named else ""] += wait
+    rows = [replace(row, time=row.time - less[row.name]) if row.of == COMMUNICATION else row for row in profile.rows]
+    rows += [KernelRow(WAIT, name, wait, times[name]) for name, wait in sorted(waited.items()) if wait]
+    return replace(profile, classes=(*profile.classes, WAIT), steps=tuple(steps), rows=tuple(rows))

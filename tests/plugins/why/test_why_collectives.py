@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from receipts.plugins.why.collectives import WAIT, apart
 from receipts.plugins.why.difference import TracedLaunch, difference
-from receipts.plugins.why.profile import Profile, extract, read_profiles
+from receipts.plugins.why.profile import WAIT, Profile, apart, extract, read_profiles
 from span_traces import span_trace
 
 GEMM, NCCL = "nvjet_tst_128x256", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
