@@ -10,7 +10,6 @@ from receipts.api.questions.compare import Recorded
 if TYPE_CHECKING:
     from receipts.api.answer import Answer
     from receipts.api.session import Session
-    from receipts.plugins.judge.outcome import Outcome
 
 
 @question("judge", costly=True, verb=False)
@@ -27,29 +26,21 @@ def judge(
     Exit codes: 0 keep, 1 discard, 2 wrong call or input, 3 not enough to say: more turns.
     """
     from receipts.api.answer import Answer
-    from receipts.plugins.judge.campaign import level_of
+    from receipts.plugins.judge.campaign import level_of, trial_page
     from receipts.plugins.judge.outcome import outcome_of
-    from receipts.plugins.judge.pages import trial_page
+    from receipts.plugins.judge.trial import WORD as BEGINNING
+    from receipts.plugins.judge.trial import decision
     from receipts.plugins.judge.trial import trial as trial_of
 
     named = trial_of(session.store, trial)
     outcome = outcome_of(named, session.rulebook, level_of(session.store, named))
-    if record and outcome.answer != "again":
-        _decide(session, outcome)
-    return Answer(outcome.as_data, lambda: trial_page(outcome), outcome.exit_code, outcome.notes)
-
-
-def _decide(session: Session, outcome: Outcome) -> None:
-    """Write the answer down as a decision on the candidate, once: what a campaign has spent does not change."""
-    from receipts.plugins.judge.trial import WORD as BEGINNING
-    from receipts.plugins.judge.trial import decision
-
-    word = "ship" if outcome.answer == "keep" else "drop"
-    if decision(outcome.trial) is None:
-        launches = outcome.trial.side("candidate") or outcome.trial.launches
+    # A decision is written down once: what a campaign has spent does not change.
+    if record and outcome.answer != "again" and decision(named) is None:
+        launches = named.side("candidate") or named.launches
         gain = f"{outcome.quantity.title} {outcome.better}"
-        reason = f"{BEGINNING}{outcome.trial.name} {outcome.answer}: {gain}; {outcome.why}"
-        session.store.published.decide(launches[0].id, word, reason)
+        reason = f"{BEGINNING}{named.name} {outcome.answer}: {gain}; {outcome.why}"
+        session.store.published.decide(launches[0].id, "ship" if outcome.answer == "keep" else "drop", reason)
+    return Answer(outcome.as_data, lambda: trial_page(outcome), outcome.exit_code, outcome.notes)
 
 
 @question("campaign", costly=True, forms=("csv",))
@@ -66,8 +57,7 @@ def campaign(session: Session, name: Annotated[str, Param(WORD, "The campaign", 
     run again yet.
     """
     from receipts.api.answer import Answer
-    from receipts.plugins.judge.campaign import campaign_of
-    from receipts.plugins.judge.pages import campaign_page
+    from receipts.plugins.judge.campaign import campaign_of, campaign_page
 
     seen = campaign_of(session.store, session.rulebook, name)
     data = seen.as_data()

@@ -90,7 +90,7 @@ def judge(
     """
     from receipts.cli.asked import answered
     from receipts.plugins.judge import questions
-    from receipts.plugins.judge.quantity import quantity
+    from receipts.plugins.judge.outcome import quantity
     from receipts.plugins.judge.trees import sides
     from receipts.questions.gate import share
     from receipts.store.address import address
@@ -195,7 +195,10 @@ class Turns:
             )
 
     def _launch(self, side: str) -> bool:
-        """Launch a side once; whether there is something to judge. Raises UsageError where the base fails."""
+        """Launch a side once; whether there is something to judge.
+
+        Raises UsageError where the base fails, and InputError where a job called its launch something else.
+        """
         environment = {
             **self.settings,
             "RECEIPTS_SESSION": f"{SESSION}{self.name}",
@@ -226,20 +229,13 @@ class Turns:
                 self.ended = f"the candidate ended with exit code {code}, before it recorded a step"
                 return False
             raise UsageError(f"the {side} {what}, and a turn is one launch a side; see: receipts record --help")
-        self._check(ids[0], side)
+        if self.session.server is None:  # the server's own answer reads the tags
+            with self.session.open_store() as store:
+                run = store.parsed(ids[0]).receipt.run
+            if run.session != f"{SESSION}{self.name}" or set(self.asked.tags(side)) - set(run.tags or ()):
+                what = f"the job of the {side} changed RECEIPTS_SESSION or RECEIPTS_TAGS"
+                raise InputError(ids[0][:12], [Problem("run.tags", what, "leave both alone")])
         return not code
-
-    def _check(self, receipt: str, side: str) -> None:
-        """Raises InputError where a job called its launch something else."""
-        if self.session.server is not None:
-            return  # the server's own answer reads the tags
-        with self.session.open_store() as store:
-            run = store.parsed(receipt).receipt.run
-        if run.session != f"{SESSION}{self.name}" or set(self.asked.tags(side)) - set(run.tags or ()):
-            problem = Problem(
-                "run.tags", f"the job of the {side} changed RECEIPTS_SESSION or RECEIPTS_TAGS", "leave both alone"
-            )
-            raise InputError(receipt[:12], [problem])
 
 
 def adopt() -> None:
