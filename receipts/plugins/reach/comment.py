@@ -119,13 +119,15 @@ def lines(data: Mapping[str, Any], page: str | None) -> Iterator[str]:
     from receipts.publish.readings import ends, named, number, signed
 
     row, gate, metric = asked(data), data.get("gate"), metrics.get(data["metric"])
+    effect = row["effect"]
     names = [f"{data[f'label_{side}'] or data[side][0][:12]}" for side in "ab"]
-    yield f"### {SIGNS[color_of(data)]} {quoted(names[1])} against {quoted(names[0])}: {_answer(data)}"
+    words = {"rejected": "not comparable" if data["comparable"] == "no" else "rejected", "inconclusive": "undecided"}
+    answer = f"{words.get(data['status'], data['effect'])}, {signed(effect['ratio'])} {data['metric']}"
+    yield f"### {SIGNS[color_of(data)]} {quoted(names[1])} against {quoted(names[0])}: {answer}"
     yield ""
     if gate is not None:
         yield f"**{quoted(gate['require'])}** {ANSWERS[gate['answer']]}: {quoted(gate['why'])}"
         yield ""
-    effect = row["effect"]
     yield f"| {named(metric)} | A | B | change | 95 % interval |"
     yield "| --- | ---: | ---: | ---: | --- |"
     values = ("~" if row[side]["value"] is None else number(metric, row[side]["value"]) for side in "ab")
@@ -147,14 +149,6 @@ def lines(data: Mapping[str, Any], page: str | None) -> Iterator[str]:
             yield f"- {quoted(reason)}"
     if page is not None:
         yield f"- [Page]({_linked(page, data)})"
-
-
-def _answer(data: Mapping[str, Any]) -> str:
-    from receipts.publish.readings import signed
-
-    change = signed(asked(data)["effect"]["ratio"])
-    words = {"rejected": "not comparable" if data["comparable"] == "no" else "rejected", "inconclusive": "undecided"}
-    return f"{words.get(data['status'], data['effect'])}, {change} {data['metric']}"
 
 
 def _linked(page: str, data: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
@@ -119,19 +118,16 @@ class Repository:
 
     def marked(self, path: str, mark: str) -> dict[str, Any] | None:
         """The first comment or issue of a list that begins with a mark, and that one of us began."""
-        for item in self._listed(path):
-            own = item.get("author_association") in _OWN or (item.get("user") or {}).get("type") == "Bot"
-            if own and str(item.get("body") or "").startswith(mark):
-                return item
-        return None
-
-    def _listed(self, path: str) -> Iterator[dict[str, Any]]:
         joined = "&" if "?" in path else "?"
         for page in range(1, MAX_PAGES + 1):
             items = self.ask("GET", f"{path}{joined}per_page=100&page={page}")
-            yield from items
+            for item in items:
+                own = item.get("author_association") in _OWN or (item.get("user") or {}).get("type") == "Bot"
+                if own and str(item.get("body") or "").startswith(mark):
+                    return dict(item)
             if len(items) < 100:
-                return
+                break
+        return None
 
 
 def quoted(text: object) -> str:

@@ -157,10 +157,12 @@ def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show:
             if code is not None:
                 _end(child.pid, signal.SIGKILL)  # what it left behind holds the chips
                 ended = exit_code(log)
-                return Ended(code if ended is None else ended, by or _names(received))
+                first = signal.Signals(received[0]).name if received else None
+                return Ended(code if ended is None else ended, by or first)
             now = time.monotonic()
             if by is None and not received:
-                by = _reason(limits, now - heard)
+                silent = limits.silence is not None and now - heard > limits.silence
+                by = "silence" if silent else limits.stop() if limits.stop is not None else None
                 if by is not None:
                     _end(child.pid, signal.SIGTERM)
             if (by is not None or received) and killing is None:
@@ -169,16 +171,6 @@ def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show:
                 _end(child.pid, signal.SIGKILL)
                 killing = now + limits.grace
             time.sleep(POLL)
-
-
-def _names(received: Sequence[int]) -> str | None:
-    return signal.Signals(received[0]).name if received else None
-
-
-def _reason(limits: ChildLimits, silent: float) -> str | None:
-    if limits.silence is not None and silent > limits.silence:
-        return "silence"
-    return limits.stop() if limits.stop is not None else None
 
 
 @contextmanager

@@ -142,19 +142,20 @@ def _json(path: Path) -> dict[str, Any] | None:
 def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:
     """What an attempt left behind: its recorder's receipt, parts or journals, else what its files show."""
     place = folder.of(attempt)
-    logs = sorted(place.glob("log*.txt"))
-    for read in (_recorded, _recovered):
-        document = read(place, logs)
-        if document is not None:
-            return document
+    if (document := _recorded(place) or _recovered(place)) is not None:
+        return document
     # What the log and the files that the command left in its folder show.
     from receipts.ingest.assembly import assemble
     from receipts.ingest.draft import Options
     from receipts.ingest.files import gather as read_files
     from receipts.ingest.files import given
 
-    own = ("plan.json", "receipt.json", RECORDED)
-    left = [item for item in sorted(place.iterdir()) if item.name not in own and not _is_ours(item.name)]
+    own, ends = ("plan.json", "receipt.json", RECORDED), (".exit", ".journal", ".part.json")
+    left = [
+        item
+        for item in sorted(place.iterdir())
+        if item.name not in own and not item.name.startswith((".", "node-")) and not item.name.endswith(ends)
+    ]
     lanes = session.rulebook.lanes
     settings = {"run.launch": attempt.launch, "run.started": attempt.started, "run.provenance": "measured"}
     options = Options(lane.name, None, settings, tuple(lanes.get(name) for name in lanes.names()))
@@ -170,7 +171,7 @@ def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane
     return document
 
 
-def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
+def _recorded(place: Path) -> dict[str, Any] | None:
     """The receipt that the job's own recorder wrote."""
     from receipts.receipt import parse, read
 
@@ -185,7 +186,7 @@ def _recorded(place: Path, _logs: Sequence[Path]) -> dict[str, Any] | None:
     return tree
 
 
-def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
+def _recovered(place: Path) -> dict[str, Any] | None:
     """The receipt of its parts and journals."""
     from receipts.emit import document
     from receipts.workflows.recorded import blamed, merge_files, read
@@ -198,12 +199,8 @@ def _recovered(place: Path, logs: Sequence[Path]) -> dict[str, Any] | None:
         if written or len(journals) > 1:
             return dict(merge_files([str(item) for item in (*written, *journals)]).tree)
         record = read(str(journals[0]))
-        blamed(record, [str(item) for item in logs])
+        blamed(record, [str(item) for item in sorted(place.glob("log*.txt"))])
         tree: dict[str, Any] = json.loads("".join(document.file_text(record)))
     except (ReceiptsError, UsageError):
         return None
     return tree
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith((".", "node-")) or name.endswith((".exit", ".journal", ".part.json"))

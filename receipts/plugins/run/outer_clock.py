@@ -325,19 +325,15 @@ class ObservedLaunch:
         """The receipt of a launch; None where its processes left none: they made no step."""
         written = {id(rank): _written(launch, str(rank.head.get("out") or "")) for rank in ranks}
         journals = {id(rank): self.folder.kept / rank.name for rank in ranks}
-        whole = max(int(rank.head.get("world") or 1) for rank in ranks) == 1
-        if whole:
+        if max(int(rank.head.get("world") or 1) for rank in ranks) == 1:
             rank = ranks[0]
-            path = written[id(rank)]
+            path, journal = written[id(rank)], journals[id(rank)]
             if path is not None:
-                return Recorded(path, [item for item in (journals[id(rank)],) if _may_show(item)])
-            return self._recovered(journals[id(rank)]) if rank.steps or not self._ended_well else None
+                shows = journal.is_file() and journal.stat().st_size <= MAX_JOURNAL
+                return Recorded(path, [journal] if shows else [])
+            return self._recovered(journal) if rank.steps or self.exit_code else None
         parts = [str(written[id(rank)] or journals[id(rank)]) for rank in ranks if written[id(rank)] or rank.steps]
         return self._merged(launch, parts) if parts else None
-
-    @property
-    def _ended_well(self) -> bool:
-        return self.exit_code == 0
 
     def _recovered(self, journal: Path) -> Recorded | None:
         from receipts.workflows.recorded import blamed, read
@@ -375,7 +371,7 @@ class ObservedLaunch:
 
         tree: dict[str, Any] = json.loads(item.receipt.read_bytes())
         run = tree["run"]
-        if self._ended_well or not alone or run["outcome"] != "ok":
+        if not self.exit_code or not alone or run["outcome"] != "ok":
             return
         own = journal.head.get("process") == self.process
         run["outcome"] = "crash" if own else "unknown"
@@ -411,10 +407,6 @@ def _not_made(place: Path, error: ReceiptsError) -> None:
     from receipts.cli import output
 
     output.note(f"receipts: no receipt: {error}; what there is lies in {place}")
-
-
-def _may_show(journal: Path) -> bool:
-    return journal.is_file() and journal.stat().st_size <= MAX_JOURNAL
 
 
 def _written(launch: str, out: str) -> Path | None:

@@ -1,25 +1,30 @@
-"""``receipts run``: launch a plan, keep a receipt of every attempt, and step down the ladder where memory runs out.
+"""``receipts run`` and ``template``: launch a plan, and print a job file that records.
 
-The reporter prints each attempt as it begins and ends, and what the walk came to.
+Of a plan every attempt leaves a receipt, and where memory runs out the walk steps down the ladder. The reporter prints
+each attempt as it begins and ends, and what the walk came to. A value of a template stands as ``{{key|default}}``: as
+it is, or quoted with ``!q`` for a shell, ``!j`` for YAML, ``!p`` for Python.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from receipts.api.questions.capacity import plan_of
-from receipts.base.errors import UsageError
+from receipts.base.errors import NotFound, UsageError, near
 from receipts.base.units import amount, counted
 from receipts.cli import output
 from receipts.cli.asked import read_files
-from receipts.cli.session import Session, verb
+from receipts.cli.session import Answer, Session, verb
 from receipts.emit import places
 
 if TYPE_CHECKING:
@@ -35,9 +40,6 @@ class RunReporter:
         self._folder = folder
         self._as_json = as_json
         self._faults: list[str] = []
-
-    def __repr__(self) -> str:
-        return f"RunReporter({self._folder!r})"
 
     def begins(self, attempt: Attempt) -> None:
         """An attempt is about to be launched."""
@@ -61,8 +63,15 @@ class RunReporter:
             if fault is not None:
                 self._faults.append(fault)
                 output.note(f"{fault}\nkeep it with: receipts submit {self._folder.receipt(attempt)}")
-        if rung is not None:
-            _note_rung(rung)
+        if rung is None:
+            return
+        for name, skipped in rung.skipped:
+            output.note(f"  skipped {_words(name)}: {skipped}")
+        if rung.plan is None:
+            output.note("  no rung is left: stop and record")
+        else:
+            changes = ", ".join(f"{path} {_value(old)} → {_value(new)}" for path, (old, new) in rung.changes.items())
+            output.note(f"  next rung {_words(rung.name)}: {changes}")
 
     def end(self, code: int) -> None:
         """The walk is over."""
@@ -87,16 +96,6 @@ def _failed(receipt: Parsed | None) -> str:
     if failure.requested_bytes is not None:
         words.append(f"wanted {amount(failure.requested_bytes)}")
     return f" ({', '.join(words)})" if words else ""
-
-
-def _note_rung(rung: Rung) -> None:
-    for name, why in rung.skipped:
-        output.note(f"  skipped {_words(name)}: {why}")
-    if rung.plan is None:
-        output.note("  no rung is left: stop and record")
-        return
-    changes = ", ".join(f"{path} {_value(old)} → {_value(new)}" for path, (old, new) in rung.changes.items())
-    output.note(f"  next rung {_words(rung.name)}: {changes}")
 
 
 def _words(name: str) -> str:
@@ -175,8 +174,7 @@ def run(
     if nodes < 1 or not 0 <= node_rank < nodes:
         raise UsageError(f"--node-rank {node_rank} of --nodes {nodes}: ranks count from 0 to {max(nodes, 1) - 1}")
     if resume is not None:
-        refused = plan is not None or place is not None or words
-        if refused:
+        if plan is not None or place is not None or words:
             raise UsageError(
                 "--resume goes on with its folder's plan and command; leave --plan, --dir and the command out"
             )
@@ -231,7 +229,7 @@ def _begun(
     if plan is None:
         raise UsageError("name what to launch: --plan PLAN -- COMMAND…, or --resume DIR")
     if not words:
-        raise UsageError(f"name the command after --: receipts run --plan {quote(plan)} -- python train.py …")
+        raise UsageError(f"name the command after --: receipts run --plan {shlex.quote(plan)} -- python train.py …")
     if nodes > 1 and place is None:
         raise UsageError("--nodes needs --dir, a folder that every node sees")
     wanted = plan_of(session, read_files((plan,), "plan")[0])
@@ -240,3 +238,60 @@ def _begun(
     if rank == 0:
         folder.begin(words)
     return folder, wanted
+
+
+FOLDER: Final = Path(__file__).with_name("templates")
+_VALUE: Final = re.compile(r"\{\{(?P<key>\w+)(?:!(?P<form>[qjp]))?\|(?P<default>[^{}]*)\}\}")
+_FORMS: Final[Mapping[str | None, Callable[[str], str]]] = {None: str, "q": shlex.quote, "j": json.dumps, "p": repr}
+
+
+def templates() -> dict[str, Path]:
+    """The files by the name of their template."""
+    return {path.stem: path for path in sorted(FOLDER.iterdir()) if path.suffix in (".sh", ".yaml", ".tmpl")}
+
+
+def rendered(name: str, values: Mapping[str, str]) -> str:
+    """A template with values in the place of its defaults. Raises NotFound, and UsageError for a key that it lacks."""
+    known = templates()
+    if name not in known:
+        raise NotFound(f"there is no template {name!r}; known: {', '.join(known)}{near(name, known)}")
+    text = known[name].read_text("utf-8")
+    keys = dict.fromkeys(match["key"] for match in _VALUE.finditer(text))
+    for key in values:
+        if key not in keys:
+            raise UsageError(f"--set {key}: the template {name} has {', '.join(keys)}{near(key, keys)}")
+
+    def put(match: re.Match[str]) -> str:
+        value = values.get(match["key"], match["default"])
+        if match["form"] is None and match["key"] != "command" and not re.fullmatch(r"[\w.:/@%+-]+", value):
+            raise UsageError(f"--set {match['key']}: {value!r} has characters that no name or number here has")
+        if match["default"].isdigit() and not re.fullmatch(r"(?:[\w-]+:)?[1-9]\d*", value):
+            raise UsageError(f"--set {match['key']}: {value!r} is not a number of them, such as {match['default']}")
+        return _FORMS[match["form"]](value)
+
+    return _VALUE.sub(put, text)
+
+
+@verb("template")
+@click.argument("name", required=False)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="A value of the template; may be repeated.")
+def template(session: Session, name: str | None, settings: tuple[str, ...]) -> Answer:
+    """Print a job file that records: sbatch, jobset, xpk, skypilot or nemo-run; without NAME, which there are.
+
+    Examples:
+      receipts template sbatch --set nodes=4 --set command='python train.py --lr 3e-4' > train.sh
+      receipts template jobset --set image=ghcr.io/lab/train:41 | kubectl apply -f -
+      receipts template skypilot > train.yaml
+    """
+    if name is None:
+        lines = {
+            key: list(dict.fromkeys(match["key"] for match in _VALUE.finditer(path.read_text("utf-8"))))
+            for key, path in templates().items()
+        }
+        width = max(map(len, lines))
+        return Answer(lines, lambda: "\n".join(f"{key:{width}}  {', '.join(keys)}" for key, keys in lines.items()))
+    pairs = dict(item.partition("=")[::2] for item in settings)
+    if wrong := next((item for item in settings if "=" not in item), None):
+        raise UsageError(f"--set {wrong}: write KEY=VALUE, such as nodes=4")
+    text = rendered(name, pairs)
+    return Answer({"template": name, "text": text}, lambda: text.rstrip("\n"))

@@ -76,9 +76,6 @@ class Walk:
         # A recorder states a flag with where it was read; a rung states its value alone.
         self._settings = _settings(plan_of(before_run(plan), plan.source))
 
-    def __repr__(self) -> str:
-        return f"Walk({self._folder!r})"
-
     def run(self) -> int:
         """Launch the plan, or go on where a walk was cut off, and step down while memory is what runs out.
 

@@ -46,8 +46,7 @@ def attest_command(
     digest of the rules, the answers and the findings. The verdict is given now; a report is signed as it was written,
     by the SHA-256 of its files. docs/signatures.md describes it.
     """
-    from receipts.plugins.trust.bundle import attested, stated
-    from receipts.plugins.trust.keyless import signed_by_job
+    from receipts.plugins.trust.bundle import attested, signed_by_job, stated
     from receipts.signing.key import read_private
 
     if (sign is None) != keyless:
@@ -79,7 +78,7 @@ def attested_command(_: Session, file: Path, identity: str, issuer: str, trusted
 
     Exit codes: 0 that identity signed it, 2 it did not, or the file is no such statement.
     """
-    from receipts.plugins.trust.keyless import verified
+    from receipts.plugins.trust.bundle import verified
 
     checked = verified(file, identity, issuer, trusted_root)
     names = ", ".join(f"{name} ({receipt[:12]})" for receipt, name in checked.receipts.items())
