@@ -87,9 +87,6 @@ class SideFolder:
         self._variables = {"GIT_DIR": str(objects), "GIT_INDEX_FILE": str(index), "GIT_WORK_TREE": str(top)}
         self.tree = self.now()
 
-    def __repr__(self) -> str:
-        return f"SideFolder({self.folder}, tree {self.tree[:12]})"
-
     def now(self) -> str:
         """The digest of what lies there now."""
         self.git("add", "--all", ".")
@@ -109,9 +106,6 @@ class Sides:
         names = base.git("diff", "--name-only", "--no-renames", "-z", base.tree, candidate.tree)
         self.changed = tuple(name for name in names.split("\0") if name)
         self._package = _digest(PACKAGE)
-
-    def __repr__(self) -> str:
-        return f"Sides({self.base!r}, {self.candidate!r})"
 
     def refuse_other_measures(self) -> None:
         """Raises UsageError where a file that measures differs between the sides."""

@@ -15,9 +15,9 @@ from receipts.base import files
 from receipts.base.errors import UsageError
 from receipts.base.units import counted
 from receipts.cli.session import Answer, Session, verb
+from receipts.publish.page import RUN, Link, Page, Section, marked, table_of
 
 if TYPE_CHECKING:
-    from receipts.publish.page import Page, Section
     from receipts.questions.week.data import JudgedPair
     from receipts.store import Entry
 
@@ -78,7 +78,6 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     """The files of the site by name."""
     from receipts.api.lists import frontier_and_courses, frontier_page
     from receipts.api.receipt import Receipt
-    from receipts.publish.page import Page, Section
     from receipts.publish.report.frontier import over_lanes
     from receipts.store import Filters
 
@@ -118,7 +117,6 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
 def _html(page: Page, ids: set[str], here: str = "index.html", **values: Any) -> str:
     """A page whose links lead to files of the site; what it does not hold is text."""
     from receipts.publish.html import anchors, environment
-    from receipts.publish.page import RUN
 
     known, given = set(anchors(page.sections)), {"root": "", "raw": "", "id": "", **values}
 
@@ -135,7 +133,6 @@ def _html(page: Page, ids: set[str], here: str = "index.html", **values: Any) ->
 def _listed(entries: Sequence[Entry]) -> Page:
     """Every receipt, by lane, the newest first."""
     from receipts import metrics
-    from receipts.publish.page import RUN, Link, Page, Section, marked, table_of
     from receipts.publish.readings import number
 
     rate = metrics.get("tokens_per_second_per_chip")
@@ -159,7 +156,6 @@ def _listed(entries: Sequence[Entry]) -> Page:
 
 def _compared(session: Session, entries: Sequence[Entry]) -> tuple[Page, list[Section]]:
     """The comparisons of all launches, as a report makes them: a page, and sections of those that were rejected."""
-    from receipts.publish.page import Page, Section
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import TimeRange
 
@@ -183,7 +179,6 @@ def _compared(session: Session, entries: Sequence[Entry]) -> tuple[Page, list[Se
 
 
 def _pairs(pairs: Sequence[JudgedPair]) -> Any:
-    from receipts.publish.page import RUN, Link, table_of
     from receipts.publish.readings import ends, signed
 
     numbers = [] if pairs[0].status == "rejected" else ["#change", "95 % interval ^1", "effect"]
@@ -202,8 +197,6 @@ def _pairs(pairs: Sequence[JudgedPair]) -> Any:
 
 def _refusals(reasons: Sequence[tuple[Entry, str]], rejected: Sequence[Section]) -> Page:
     """Receipts that are invalid or failed, and comparisons that were rejected, each with the reason."""
-    from receipts.publish.page import RUN, Link, Page, Section, table_of
-
     rows = ((Link(item.name[:60], f"{RUN}{item.id}"), item.lane, item.outcome or "~", why) for item, why in reasons)
     empty = "no receipt is invalid, and no launch failed"
     table = table_of("", "receipt… | lane | outcome | why…", rows, empty=empty)

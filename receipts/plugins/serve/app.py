@@ -38,9 +38,7 @@ SECURITY = {
 }
 
 
-def application(
-    server: Server, operations: Sequence[Operation], pages: Sequence[Route] = (), missing: Missing | None = None
-) -> Starlette:
+def application(server: Server, operations: Sequence[Operation], pages: Sequence[Route], missing: Missing) -> Starlette:
     """The application of a server, with its pages and the one of a path that is ``missing``. Closing it closes both."""
 
     @asynccontextmanager
@@ -67,7 +65,7 @@ def application(
 
     async def not_found(request: Request, _error: Exception) -> Response:
         path = request.url.path
-        if missing is not None and "text/html" in request.headers.get("accept", "") and not path.startswith("/v1/"):
+        if "text/html" in request.headers.get("accept", "") and not path.startswith("/v1/"):
             return missing(request, f"there is nothing at {path}")
         return problem(404, f"there is nothing at {path}; see /openapi.json")
 

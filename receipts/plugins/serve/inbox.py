@@ -42,7 +42,19 @@ def failures(call: Call) -> View:
     lane = given.get("lane") or (lanes[0] if lanes else "")
     if lane and lane not in lanes:
         raise NotFound(f"no receipt has lane {lane!r}")
-    every, envelope = call.server.cached(f"failures {lane}", lambda: _failures(call.server, lane))
+
+    def read() -> tuple[list[Stored], Section]:
+        """The newest failed launches of the lane, one more than are shown, and its envelope."""
+        opened = call.server.store().opened
+        failed: list[Stored] = []
+        for outcome, count in facets(opened.database).of({"lane": lane})["outcome"]:
+            if count and outcome not in UNFAILED:
+                asked = (condition(f"lane={lane}"), condition(f"outcome={outcome}"))
+                failed += opened.find(Filters(asked, limit=min(count, ROWS + 1)))
+        failed.sort(key=lambda item: item.started, reverse=True)
+        return failed[: ROWS + 1], _envelope(call.server, lane)
+
+    every, envelope = call.server.cached(f"failures {lane}", read)
     rows = every[:ROWS]
     sections = [envelope, failed(rows)] if lane else []
     values: dict[str, Any] = {"lane": lane, "lanes": lanes, "plan": given.get("plan", "")}
@@ -61,18 +73,6 @@ def failures(call: Call) -> View:
     number = counted(len(rows), "failed launch", "failed launches")
     headline = f"{which}{number} of {lane}{cost}" if rows else "No launch failed"
     return View(Page("Failures and envelope", (headline,), sections=tuple(sections)), "failures", values, status)
-
-
-def _failures(server: Server, lane: str) -> tuple[list[Stored], Section]:
-    """The newest failed launches of a lane, one more than are shown, and its envelope."""
-    opened = server.store().opened
-    every: list[Stored] = []
-    for outcome, count in facets(opened.database).of({"lane": lane})["outcome"]:
-        if count and outcome not in UNFAILED:
-            asked = Filters((condition(f"lane={lane}"), condition(f"outcome={outcome}")), limit=min(count, ROWS + 1))
-            every += opened.find(asked)
-    every.sort(key=lambda item: item.started, reverse=True)
-    return every[: ROWS + 1], _envelope(server, lane)
 
 
 def _chip_hours(item: Stored) -> float | None:

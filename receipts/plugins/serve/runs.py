@@ -54,8 +54,7 @@ def one_run(call: Call) -> View:
     published = call.store.opened.published
     shown = receipt.page(facts=True)
     sections = [replace(item, **TITLES.get(item.id, {})) for item in in_words(shown).sections]
-    steps = _steps(call, receipt)
-    sections[1:1] = [item for item in (steps, _chips(call, receipt)) if item is not None]
+    sections[1:1] = _pictures(call, receipt)
     sections.sort(key=lambda item: item.id not in REASONS)
     script = recipe(receipt.parsed).script()
     quotes = [(item.document, item.says or "") for item in published.quotes(receipt.id)]
@@ -77,22 +76,18 @@ def one_run(call: Call) -> View:
     return View(replace(shown, title=shown.title[:TITLE], facts=facts, sections=tuple(sections)), "run", values)
 
 
-def _chips(call: Call, receipt: Receipt) -> Section | None:
-    """The map of memory by chip; None for a launch of one chip, of none that states any, or where nothing draws it."""
-    draw = getattr(call.store, "chips", None)
-    if draw is None or len({item.chip for phase in account(receipt.parsed).phases for item in phase.chips}) < 2:
-        return None
-    (first, *_) = draw(receipt.id).page().sections
-    return replace(first, id="chips", title="Memory by chip, as the chips stand") if first.figures else None
-
-
-def _steps(call: Call, receipt: Receipt) -> Section | None:
+def _pictures(call: Call, receipt: Receipt) -> Iterator[Section]:
+    """The steps of a launch, where it kept them, and its memory by chip, where it states several and a plugin draws."""
     trace = Trace.of(call.server.rulebook.launch(receipt.parsed))
-    if len(trace.seconds) < 2:
-        return None
-    caption = ("Step times; what is shaded is steady and counts",)
-    figure = Figure("steps-trace", caption, lambda name: steps_picture([trace], name=name, title="Steps"))
-    return Section("steps", "Steps", figures=(figure,))
+    if len(trace.seconds) > 1:
+        caption = ("Step times; what is shaded is steady and counts",)
+        figure = Figure("steps-trace", caption, lambda name: steps_picture([trace], name=name, title="Steps"))
+        yield Section("steps", "Steps", figures=(figure,))
+    draw = getattr(call.store, "chips", None)
+    if draw is not None and len({item.chip for phase in account(receipt.parsed).phases for item in phase.chips}) > 1:
+        (first, *_) = draw(receipt.id).page().sections
+        if first.figures:
+            yield replace(first, id="chips", title="Memory by chip, as the chips stand")
 
 
 def changed(call: Call, form: Any) -> str:

@@ -67,16 +67,6 @@ _POLICY: Final = "Content-Security-Policy"
 FOLLOWING: Final = {**SECURITY, _POLICY: f"{SECURITY[_POLICY]}; script-src 'sha256-{_DIGEST}'; connect-src 'self'"}
 
 
-def _again(request: Request) -> tuple[str, Mapping[str, Any]]:
-    """The form that a question came from, filled in as it was; so a wrong word is corrected where it stands."""
-    given = request.query_params
-    if request.url.path == "/compare":
-        return "compare", {name: ", ".join(given.getlist(name)) for name in ("a", "b")}
-    if request.url.path == "/runs":
-        return "runs", {**runs.NOTHING, "query": given.get("q", "")}
-    return "site", NOTHING
-
-
 async def _form(request: Request) -> Mapping[str, str]:
     """The fields of a posted form. Raises HTTPException 400 for one that is too long, or of another type."""
     raw = bytearray()
@@ -199,8 +189,14 @@ class Site:
         except TooSlow as error:
             return self._failed(request, 504, f"it took more than {error.seconds:g} s and was ended; ask for less")
         except ReceiptsError as error:
-            status = guard.status_of(error)
-            return self._failed(request, status, guard.public_text(error, status), *_again(request))
+            status, given = guard.status_of(error), request.query_params
+            form, values = "site", NOTHING
+            # The form that the question came from, filled in as it was: a wrong word is corrected where it stands.
+            if request.url.path == "/compare":
+                form, values = "compare", {name: ", ".join(given.getlist(name)) for name in ("a", "b")}
+            elif request.url.path == "/runs":
+                form, values = "runs", {**runs.NOTHING, "query": given.get("q", "")}
+            return self._failed(request, status, guard.public_text(error, status), form, values)
 
     def _shown(self, handler: Handler, request: Request, token: Any) -> Response:
         call = Call(self._server, request, token, {})

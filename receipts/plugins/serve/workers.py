@@ -8,6 +8,7 @@ what becomes of what a target did not take is the service ``notices``.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -137,14 +138,6 @@ class _Place(NamedTuple):
     prices: dict[str, float]
     settings: Settings
 
-    def server(self) -> Server:
-        from receipts.judging.rulebook import Rulebook
-        from receipts.plugins.serve.server import Server
-        from receipts.store import open_store
-
-        rulebook = Rulebook(self.folders, self.bookkeeping, self.prices)
-        return Server(open_store(self.store, create=False), rulebook, self.settings)
-
 
 class _Worker:
     """One process, and the way to it."""
@@ -182,12 +175,13 @@ class Workers:
         self._place = _Place(url, rulebook.extra, *added, server.settings)
         self._seconds = server.settings.limits.seconds
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
-        # The first one takes a second or two, which the server need not wait for.
-        Thread(target=self._start, args=(count,), daemon=True).start()
 
-    def _start(self, count: int) -> None:
-        for _ in range(count):
-            self._idle.put(_Worker(self._place))
+        def start() -> None:
+            for _ in range(count):
+                self._idle.put(_Worker(self._place))
+
+        # The first one takes a second or two, which the server need not wait for.
+        Thread(target=start, daemon=True).start()
 
     def ask(self, answer: Callable[..., A], *given: Any) -> A:
         """``answer(server, *given)`` in a worker: both are sent to it. Raises what it raises, and TooSlow."""
@@ -212,9 +206,19 @@ class Workers:
 
 
 def _work(asked: Connection, place: _Place) -> None:
+    from receipts.judging.rulebook import Rulebook
+    from receipts.plugins.serve.server import Server
+    from receipts.store import open_store
+
+    def end_with_parent() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(0)
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which then ends this
-    Thread(target=_end_with_parent, daemon=True).start()
-    server = place.server()
+    Thread(target=end_with_parent, daemon=True).start()
+    rulebook = Rulebook(place.folders, place.bookkeeping, place.prices)
+    server = Server(open_store(place.store, create=False), rulebook, place.settings)
     while True:
         try:
             answer, given = asked.recv()
@@ -229,15 +233,6 @@ def _work(asked: Connection, place: _Place) -> None:
             asked.send(reply)
         except (TypeError, AttributeError, ValueError) as error:  # what cannot be sent
             asked.send((None, ReceiptsError(f"{type(error).__name__}: {error}")))
-
-
-def _end_with_parent() -> None:
-    import os
-
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(0)
 
 
 SERVE: Final = "receipts serve with webhooks or notify"

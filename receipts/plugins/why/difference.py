@@ -136,7 +136,15 @@ def difference(
         standing, axis = _standing(name, sets) if beyond else ("noise", "")
         lines.append(Line(name, own, other, noise, standing, axis, _rows(kernels, name)))
     moved = {line.name for line in lines if line.standing != "noise"}
-    lines = _with_feedback(lines)
+    others = (line for line in lines if kind_of(line.name) in ("idle", "communication") and line.name in moved)
+    largest = max((abs(line.change) for line in others), default=Fraction(0))
+    # A change of products beside a larger one of gaps or communication may follow from it: the clock, the caches.
+    lines = [
+        replace(line, note="may be feedback (clock, cache)")
+        if line.name == "gemm" and line.name in moved and largest > abs(line.change)
+        else line
+        for line in lines
+    ]
     still = tuple(axis for axis, names in sets.items() if names and ANY not in names and not moved & names)
     slowest = _slowest(a), _slowest(b)
     return Difference(tuple(lines), ranks, paired, whole_a, whole_b, _common(lines, whole_a), still, slowest)
@@ -192,22 +200,6 @@ def _moved_by(axes: Sequence[str]) -> dict[str, frozenset[str]]:
                 sets[axis] = frozenset(name for move in item["moves"] for name in table["groups"].get(move, [move]))
                 break
     return sets
-
-
-def _with_feedback(lines: Sequence[Line]) -> list[Line]:
-    """A change of products beside a large one of gaps or communication may follow from it: the clock, the caches."""
-    others = [
-        abs(line.change)
-        for line in lines
-        if line.standing != "noise" and kind_of(line.name) in ("idle", "communication")
-    ]
-    largest = max(others, default=Fraction(0))
-    return [
-        replace(line, note="may be feedback (clock, cache)")
-        if line.name == "gemm" and line.standing != "noise" and largest > abs(line.change)
-        else line
-        for line in lines
-    ]
 
 
 def _common(lines: Sequence[Line], whole: Fraction) -> float | None:

@@ -85,15 +85,11 @@ def _headline(item: Explanation) -> Cell:
     if not moved:
         return (Mark("open", "EXPLAINED"), "  no class moved beyond the noise of the traces")
     largest = ", ".join(f"{line.name} {_signed(line.change)}" for line in moved[:3])
-    return (Mark("yes", "EXPLAINED"), f"  {_measured(item)}: {largest} ms")
-
-
-def _measured(item: Explanation) -> str:
-    if item.measured is None or item.span:
-        return say("whole_spans") if item.span else "the step times are not measured"
-    a, b = item.measured
-    word = "slower" if b > a else "faster"
-    return f"B is {abs(float(b / a) - 1):.1%} {word}".replace("%", " %")
+    measured = say("whole_spans") if item.span else "the step times are not measured"
+    if item.measured is not None and not item.span:
+        a, b = item.measured
+        measured = f"B is {abs(float(b / a) - 1):.1%} {'slower' if b > a else 'faster'}".replace("%", " %")
+    return (Mark("yes", "EXPLAINED"), f"  {measured}: {largest} ms")
 
 
 def _facts(item: Explanation) -> Iterator[tuple[str, Cell]]:

@@ -72,8 +72,11 @@ def _section(profile: Profile) -> Section:
         if time:
             rows.append((name, f"{float(time) / 1e6:,.3f}", f"{float(time / mean):.1%}".replace("%", " %")))
     rows.append((say("whole"), f"{float(mean) / 1e6:,.3f}", "100.0 %"))
-    where = {"where": _where(profile), "producer": profile.producer}
-    notes = [say("profile_of", kept=len(steps), all=len(profile.steps), **where)]
+    rank, world = profile.facts.get("rank"), profile.facts.get("world")
+    where = "host" if profile.host else f"device {profile.device}"
+    if isinstance(rank, int):
+        where = f"rank {rank} of {world}" if isinstance(world, int) else f"rank {rank}"
+    notes = [say("profile_of", kept=len(steps), all=len(profile.steps), where=where, producer=profile.producer)]
     if profile.communicated:
         notes.append(say("communicated", ms=profile.communicated / len(steps) / 1e6))
     working = sum(profile.told) or 1
@@ -93,13 +96,6 @@ def _section(profile: Profile) -> Section:
         table_of(say("largest"), "kernel or operator… | class ^1 | #a step [ms] | #times ^2", kernels),
     )
     return Section("profile", say("profile"), tables=tables, fold=say("profile_fold"))
-
-
-def _where(profile: Profile) -> str:
-    rank, world = profile.facts.get("rank"), profile.facts.get("world")
-    if isinstance(rank, int):
-        return f"rank {rank} of {world}" if isinstance(world, int) else f"rank {rank}"
-    return "host" if profile.host else f"device {profile.device}"
 
 
 MAX_PICTURES: Final = 6
