@@ -124,34 +124,17 @@ def run(
             start_new_session=True,
         )
     began(child.pid)
-    return _watch(child, log, limits, show)
-
-
-def exit_code(log: Path) -> int | None:
-    """How the command that wrote a log ended, negative for a signal; None where nobody was left to write it down."""
-    try:
-        code = int(_code(log).read_text())
-    except (OSError, ValueError):
-        return None
-    return 128 - code if code > 128 else code
-
-
-def _code(log: Path) -> Path:
-    return log.with_suffix(".exit")
-
-
-def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show: bool) -> Ended:
     by: str | None = None
     killing: float | None = None
-    with log.open("rb") as stream, passing(lambda number: _end(child.pid, number)) as received:
+    with log.open("rb") as printed, passing(lambda number: _end(child.pid, number)) as received:
         heard = time.monotonic()
         while True:
             code = child.poll()
-            words = stream.read(CHUNK)
-            if words and show:
-                sys.stdout.buffer.write(words)
+            piece = printed.read(CHUNK)
+            if piece and show:
+                sys.stdout.buffer.write(piece)
                 sys.stdout.buffer.flush()
-            if words:
+            if piece:
                 heard = time.monotonic()
                 continue
             if code is not None:
@@ -171,6 +154,19 @@ def _watch(child: subprocess.Popen[bytes], log: Path, limits: ChildLimits, show:
                 _end(child.pid, signal.SIGKILL)
                 killing = now + limits.grace
             time.sleep(POLL)
+
+
+def exit_code(log: Path) -> int | None:
+    """How the command that wrote a log ended, negative for a signal; None where nobody was left to write it down."""
+    try:
+        code = int(_code(log).read_text())
+    except (OSError, ValueError):
+        return None
+    return 128 - code if code > 128 else code
+
+
+def _code(log: Path) -> Path:
+    return log.with_suffix(".exit")
 
 
 @contextmanager

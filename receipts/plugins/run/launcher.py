@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from receipts.base import files
-from receipts.base.errors import ReceiptsError, StoreError, UsageError
+from receipts.base.errors import ReceiptsError, StoreError
 from receipts.base.files import read_small
 from receipts.base.untrusted_text import parse_json
 from receipts.emit.termination import more_kills, oom_kills
@@ -47,9 +47,6 @@ class Launcher:
         self._rank, self._nodes = rank, nodes
         self.words = CommandWords(words)
         self._kills: dict[str, int] = {}
-
-    def __repr__(self) -> str:
-        return f"Launcher({self.words!r}, node {self._rank} of {self._nodes})"
 
     def here(self, attempt: Attempt) -> Ended:
         """Run it here, and give how it ended here."""
@@ -175,15 +172,11 @@ def _recorded(place: Path) -> dict[str, Any] | None:
     """The receipt that the job's own recorder wrote."""
     from receipts.receipt import parse, read
 
-    path = place / RECORDED
-    if not path.exists():
-        return None
     try:
-        parse(read(path))
+        parse(written := read(place / RECORDED))
     except ReceiptsError:
         return None
-    tree: dict[str, Any] = json.loads(path.read_bytes())
-    return tree
+    return dict(json.loads(written.raw))
 
 
 def _recovered(place: Path) -> dict[str, Any] | None:
@@ -200,7 +193,6 @@ def _recovered(place: Path) -> dict[str, Any] | None:
             return dict(merge_files([str(item) for item in (*written, *journals)]).tree)
         record = read(str(journals[0]))
         blamed(record, [str(item) for item in sorted(place.glob("log*.txt"))])
-        tree: dict[str, Any] = json.loads("".join(document.file_text(record)))
-    except (ReceiptsError, UsageError):
+        return dict(json.loads("".join(document.file_text(record))))
+    except ReceiptsError:
         return None
-    return tree

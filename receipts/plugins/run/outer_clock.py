@@ -75,9 +75,6 @@ class FollowedJournal:
         self.first: list[Edge] = []
         self.last: deque[Edge] = deque(maxlen=ENDS)
 
-    def __repr__(self) -> str:
-        return f"FollowedJournal({self.steps} steps)"
-
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
@@ -125,18 +122,6 @@ class FollowedJournal:
                 self._next, self._stop = check + 16, start + length
                 return True
 
-    def as_data(self) -> dict[str, Any]:
-        """What the file of evidence says of it."""
-        edges = (*self.first, *self.last)
-        names = ("launch", "host", "process", "rank", "out")
-        return {
-            **{name: self.head.get(name) for name in names},
-            "steps": self.steps,
-            "edges": [
-                [edge.steps, edge.inner, *map(list, zip(edge.after, edge.before, strict=True))] for edge in edges
-            ],
-        }
-
 
 class OuterClock:
     """Follows the journals that a job's recorders write in a folder. ``kept`` is where a second name of each lies."""
@@ -148,9 +133,6 @@ class OuterClock:
         self._began: float | None = None
         self._looked = look()
         self.journals: list[FollowedJournal] = []
-
-    def __repr__(self) -> str:
-        return f"OuterClock({self.journals!r})"
 
     def step(self) -> float:
         """Look once; gives the seconds until the next look."""
@@ -185,9 +167,18 @@ class OuterClock:
 
     def write(self, place: Path, journal: FollowedJournal, cpu_seconds: float | None) -> Path:
         """Write the evidence of one launch into a folder."""
-        launch = journal.head.get("launch")
-        path = place / f"{str(launch)[:8]}.outer-clock.json"
-        tree = {FORMAT: 1, "clocks": list(_IDS), **journal.as_data(), "cpu_seconds": cpu_seconds}
+        path = place / f"{str(journal.head.get('launch'))[:8]}.outer-clock.json"
+        tree = {
+            FORMAT: 1,
+            "clocks": list(_IDS),
+            **{name: journal.head.get(name) for name in ("launch", "host", "process", "rank", "out")},
+            "steps": journal.steps,
+            "edges": [
+                [edge.steps, edge.inner, *map(list, zip(edge.after, edge.before, strict=True))]
+                for edge in (*journal.first, *journal.last)
+            ],
+            "cpu_seconds": cpu_seconds,
+        }
         path.write_text(json.dumps(tree) + "\n", encoding="utf-8")
         return path
 
@@ -219,9 +210,6 @@ class LaunchFolder:
         self.out, self.journals, self.kept, self.armed = (path / name for name in ("out", "journals", "kept", "armed"))
         for folder in (self.out, self.journals, self.kept, self.armed):
             folder.mkdir(parents=True)
-
-    def __repr__(self) -> str:
-        return f"LaunchFolder({self.path})"
 
     def environment(self, own: Mapping[str, str], asked: Mapping[str, str]) -> dict[str, str]:
         """The command's environment; ``asked`` is what its recorder is told."""
@@ -268,9 +256,6 @@ class ObservedLaunch:
         self.clock = OuterClock(folder.journals, folder.kept)
         self.process = 0
         self.exit_code, self.cpu_seconds = self._run(words, environment)
-
-    def __repr__(self) -> str:
-        return f"ObservedLaunch({self.folder}, exit code {self.exit_code})"
 
     def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, float]:
         # On a terminal the keyboard's signals reach every process; elsewhere the command is a group that gets them.
@@ -323,43 +308,40 @@ class ObservedLaunch:
 
     def _receipt(self, launch: str, ranks: Sequence[FollowedJournal]) -> Recorded | None:
         """The receipt of a launch; None where its processes left none: they made no step."""
+        from receipts.cli import output
+
         written = {id(rank): _written(launch, str(rank.head.get("out") or "")) for rank in ranks}
         journals = {id(rank): self.folder.kept / rank.name for rank in ranks}
-        if max(int(rank.head.get("world") or 1) for rank in ranks) == 1:
-            rank = ranks[0]
-            path, journal = written[id(rank)], journals[id(rank)]
-            if path is not None:
-                shows = journal.is_file() and journal.stat().st_size <= MAX_JOURNAL
-                return Recorded(path, [journal] if shows else [])
-            return self._recovered(journal) if rank.steps or self.exit_code else None
-        parts = [str(written[id(rank)] or journals[id(rank)]) for rank in ranks if written[id(rank)] or rank.steps]
-        return self._merged(launch, parts) if parts else None
+        place = self.folder.out
+        try:
+            if max(int(rank.head.get("world") or 1) for rank in ranks) == 1:
+                path, place = written[id(ranks[0])], journals[id(ranks[0])]
+                if path is not None:
+                    shows = place.is_file() and place.stat().st_size <= MAX_JOURNAL
+                    return Recorded(path, [place] if shows else [])
+                return self._recovered(place) if ranks[0].steps or self.exit_code else None
+            parts = [str(written[id(rank)] or journals[id(rank)]) for rank in ranks if written[id(rank)] or rank.steps]
+            return self._merged(launch, parts) if parts else None
+        except ReceiptsError as error:
+            output.note(f"receipts: no receipt: {error}; what there is lies in {place}")
+            return None
 
-    def _recovered(self, journal: Path) -> Recorded | None:
+    def _recovered(self, journal: Path) -> Recorded:
         from receipts.workflows.recorded import blamed, read
 
-        try:
-            record = read(str(journal))
-            blamed(record)
-            if record.exit_code is None and record.head["process"] == self.process:
-                record.exit_code = self.exit_code
-            text = "".join(document.file_text(record))
-        except ReceiptsError as error:
-            _not_made(journal, error)
-            return None
+        record = read(str(journal))
+        blamed(record)
+        if record.exit_code is None and record.head["process"] == self.process:
+            record.exit_code = self.exit_code
         path = self.folder.out / f"{journal.stem}.json"
-        path.write_text(text, encoding="utf-8")
+        path.write_text("".join(document.file_text(record)), encoding="utf-8")
         return Recorded(path, note="it was killed: its receipt is made from its journal")
 
-    def _merged(self, launch: str, parts: Sequence[str]) -> Recorded | None:
+    def _merged(self, launch: str, parts: Sequence[str]) -> Recorded:
         from receipts.ingest.assembly import pretty
         from receipts.workflows.recorded import merge_files
 
-        try:
-            merged = merge_files(parts)
-        except ReceiptsError as error:
-            _not_made(self.folder.out, error)
-            return None
+        merged = merge_files(parts)
         path = self.folder.out / f"run-{launch[:8]}.json"
         path.write_bytes(pretty(dict(merged.tree)))
         elsewhere = bool(merged.missing) and places.among_several(os.environ)
@@ -401,12 +383,6 @@ class ObservedLaunch:
         if "torch" in names:
             return "no optimizer of torch made a step; a job that updates them itself calls rec.step: docs/recorder.md"
         return "no process that ended had imported torch or JAX; others call rec.step: docs/recorder.md"
-
-
-def _not_made(place: Path, error: ReceiptsError) -> None:
-    from receipts.cli import output
-
-    output.note(f"receipts: no receipt: {error}; what there is lies in {place}")
 
 
 def _written(launch: str, out: str) -> Path | None:

@@ -129,15 +129,20 @@ class Walk:
         folder = self._folder
         plan = parse_plan(Document(folder.plan(folder.attempts[-1]).read_bytes(), "plan"))
         attempt = self._ended()
-        tree = self._document(plan, attempt)
+        place = folder.receipt(attempt)
+        if place.exists():  # as it was written before: a runner was killed behind that
+            tree: Tree = json.loads(place.read_bytes())
+        else:
+            left = gather(self._session, folder, attempt, self._lane, self._launcher)
+            tree = complete(left, plan, attempt, folder.command, platform.node())
         receipt, fault = _parsed(tree)
         may, why = may_retry(receipt) if receipt is not None else (False, "no receipt could be made of it")
         if may and self._smaller is not None and attempt.number > self._smaller:
             may, why = False, f"{why}; {self._smaller} retries are what was allowed"
         rung, following = None, None
         if may and receipt is not None:
-            places = [place for item in folder.attempts if (place := folder.receipt(item)).exists()]
-            earlier = [parse(Document(place.read_bytes(), str(place))) for place in places]
+            places = [own for item in folder.attempts if (own := folder.receipt(item)).exists()]
+            earlier = [parse(Document(own.read_bytes(), str(own))) for own in places]
             rung = next_rung(plan, self._lane, self.ask, _answer(receipt, self._lane), [*earlier, receipt])
             if rung.plan is not None:
                 # The same name again where a runner that was killed is taken up.
@@ -149,15 +154,6 @@ class Walk:
         kept, unstored = self._keep(receipt, tree, attempt)
         folder.close(kept, following, rung.plan if rung else None)
         self._reporter.step(kept, why, receipt, rung, fault or unstored)
-
-    def _document(self, plan: Parsed, attempt: Attempt) -> Tree:
-        """The attempt's document: as it was written before, where a runner was killed behind that."""
-        place = self._folder.receipt(attempt)
-        if place.exists():
-            document: Tree = json.loads(place.read_bytes())
-            return document
-        left = gather(self._session, self._folder, attempt, self._lane, self._launcher)
-        return complete(left, plan, attempt, self._folder.command, platform.node())
 
     def _ended(self) -> Attempt:
         """The attempt with how its command ended, run now unless it had been before."""
