@@ -20,9 +20,9 @@ from starlette.routing import Route
 
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard
-from receipts.plugins.serve.guard import THREADS, WHO, BadEncoding, Busy, Sites, TooLarge, TooSlow, problem, unpacked
+from receipts.plugins.serve.guard import THREADS, WHO, AccessDenied, RequestRefused, Sites, problem, unpacked
 from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
-from receipts.plugins.serve.server import AccessDenied, Server
+from receipts.plugins.serve.server import Server
 
 TOML = "application/toml"
 COOKIE = "receipts"  # where a page keeps the token of its visitor
@@ -112,17 +112,10 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
             reply = await to_thread.run_sync(call.costly, answer, limiter=server.queue)
         else:
             reply = await to_thread.run_sync(answer, call)
-    except AccessDenied as error:
-        request.scope[WHO] = error.who
-        return problem(error.status, error.why, {"WWW-Authenticate": "Bearer"} if error.status == 401 else None)
-    except Busy as error:
-        return problem(429, f"ask again in {error.seconds} s", {"Retry-After": str(error.seconds)})
-    except TooSlow as error:
-        return problem(504, f"it took more than {error.seconds:g} s and was ended; ask for less")
-    except TooLarge:
-        return problem(413, f"send at most {_most(server, item, request):,} bytes")
-    except BadEncoding as error:
-        return problem(415, str(error))
+    except RequestRefused as error:
+        if isinstance(error, AccessDenied):
+            request.scope[WHO] = error.who
+        return problem(error.status, error.why, error.headers)
     except ClientDisconnect:
         return problem(400, "the request ended before its body did")
     except ReceiptsError as error:
@@ -136,26 +129,16 @@ def bearer(request: Request) -> str | None:
     return secret.strip() if kind.lower() == "bearer" else None
 
 
-def _most(server: Server, item: Operation, request: Request) -> int:
-    limits = server.settings.limits
-    if item.body is not None and item.body.streamed:
-        return limits.evidence
-    return limits.toml if TOML in (_kind(request), item.body.media if item.body is not None else "") else limits.body
-
-
-def _kind(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:
     if item.body is None:
         return
     # A page elsewhere can send a body without a type, and three types that nothing here takes, and is not asked first.
-    kind = _kind(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in (item.body.media, "application/octet-stream", *([TOML] if item.body.toml else [])):
-        raise BadEncoding(f"Content-Type {kind[:80]!r}: send {item.body.media}")
-    encoding = request.headers.get("content-encoding", "").lower()
-    async for piece in unpacked(request.stream(), encoding, _most(server, item, request)):
+        raise RequestRefused(415, f"Content-Type {kind[:80]!r}: send {item.body.media}")
+    limits, encoding = server.settings.limits, request.headers.get("content-encoding", "").lower()
+    most = limits.evidence if item.body.streamed else limits.toml if TOML in (kind, item.body.media) else limits.body
+    async for piece in unpacked(request.stream(), encoding, most):
         yield piece
 
 

@@ -17,6 +17,7 @@ from receipts.api.question import TEXT, Parameter, Question, every, read_value
 from receipts.api.question import Param as How
 from receipts.base.errors import InputError, NothingToWrite, Problem, UsageError
 from receipts.base.untrusted_text import parse_json
+from receipts.plugins.serve.guard import AccessDenied
 from receipts.plugins.serve.operation import (
     CODE,
     FLAG,
@@ -30,7 +31,6 @@ from receipts.plugins.serve.operation import (
     Reply,
     values_of,
 )
-from receipts.plugins.serve.server import AccessDenied
 from receipts.publish.terminal import Terminal
 
 MAX_SIDE_ENTRIES: Final = 1000  # words and documents of one value

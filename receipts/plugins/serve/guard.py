@@ -124,47 +124,52 @@ class Limits:
     shapes: int = 12  # models of an envelope
 
 
-class TooLarge(Exception):
-    """A body is longer than it may be, as it came or unpacked."""
+class RequestRefused(Exception):
+    """A request is refused: with this status, for this reason."""
+
+    def __init__(self, status: int, why: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(status, why, headers)  # all of it, since a process hands it on to another
+        self.status, self.why, self.headers = status, why, headers
 
 
-class BadEncoding(Exception):
-    """A body is not packed as it says."""
+class AccessDenied(RequestRefused):
+    """The caller may not do this: ``status`` 401 without a valid token, 403 with one of another scope, of ``who``."""
+
+    def __init__(self, status: int, why: str, who: str = "") -> None:
+        super().__init__(status, why, {"WWW-Authenticate": "Bearer"} if status == 401 else None)
+        self.args, self.who = (status, why, who), who
 
 
-class Busy(Exception):
+class Busy(RequestRefused):
     """Too much is asked at once; ``seconds`` until it may be asked again."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
+        super().__init__(429, f"ask again in {seconds} s", {"Retry-After": str(seconds)})
+        self.args = (seconds,)
 
 
-class TooSlow(Exception):
-    """A question took longer than ``seconds``, and was ended."""
+class TooSlow(RequestRefused):
+    """A question took longer than so many seconds, and was ended."""
 
     def __init__(self, seconds: float) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
+        super().__init__(504, f"it took more than {seconds:g} s and was ended; ask for less")
+        self.args = (seconds,)
 
 
 async def unpacked(chunks: AsyncIterator[bytes], encoding: str, most: int) -> AsyncIterator[bytes]:
-    """A request's body in pieces, unpacked if it is gzip, never more than ``most`` bytes of it.
-
-    Raises TooLarge and BadEncoding.
-    """
+    """A request's body in pieces, unpacked if it is gzip: at most ``most`` bytes of it. Raises RequestRefused."""
     if encoding not in ("", "identity", "gzip"):
-        raise BadEncoding(f"Content-Encoding {encoding!r}: send it as it is, or as gzip")
+        raise RequestRefused(415, f"Content-Encoding {encoding!r}: send it as it is, or as gzip")
     unpack = zlib.decompressobj(_WBITS) if encoding == "gzip" else None
     held = 0
     async for chunk in chunks:
         for part in _pieces(unpack, chunk) if unpack is not None else (chunk,):
             held += len(part)
             if held > most:
-                raise TooLarge
+                raise RequestRefused(413, f"send at most {most:,} bytes")
             yield part
     if unpack is not None and not unpack.eof:
-        raise BadEncoding("the gzip body is cut off")
+        raise RequestRefused(415, "the gzip body is cut off")
 
 
 def _pieces(unpack: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
@@ -174,9 +179,9 @@ def _pieces(unpack: zlib._Decompress, chunk: bytes) -> Iterator[bytes]:
         try:
             part = unpack.decompress(chunk, PIECE)
         except zlib.error as error:
-            raise BadEncoding(f"the body is no gzip: {error}") from None
+            raise RequestRefused(415, f"the body is no gzip: {error}") from None
         if unpack.unused_data:  # held in memory, and no part of what is counted
-            raise BadEncoding("more follows the end of the gzip body")
+            raise RequestRefused(415, "more follows the end of the gzip body")
         chunk = unpack.unconsumed_tail
         yield part
 

@@ -22,7 +22,7 @@ from receipts import __version__
 from receipts.base.errors import ConflictError, InputError, Problem, UsageError
 from receipts.plugins.serve.asked import operations
 from receipts.plugins.serve.guard import PROBLEM_MEDIA as PROBLEM
-from receipts.plugins.serve.guard import TITLES
+from receipts.plugins.serve.guard import TITLES, AccessDenied
 from receipts.plugins.serve.operation import (
     CODE,
     FLAG,
@@ -37,7 +37,7 @@ from receipts.plugins.serve.operation import (
     Reply,
     Responder,
 )
-from receipts.plugins.serve.server import METRICS_MEDIA, AccessDenied
+from receipts.plugins.serve.server import METRICS_MEDIA
 from receipts.publish.text import json_text
 from receipts.publish.verdict import submission_json
 from receipts.receipt import Document

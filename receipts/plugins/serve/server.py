@@ -25,7 +25,7 @@ from receipts.api.lists import frontier_and_courses
 from receipts.api.store import Store
 from receipts.base.environment import Actor
 from receipts.base.plugins import services
-from receipts.plugins.serve.guard import LOCAL, Busy, ComparisonSlots, Limits
+from receipts.plugins.serve.guard import LOCAL, AccessDenied, Busy, ComparisonSlots, Limits
 from receipts.plugins.serve.workers import Notices, Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
@@ -195,16 +195,6 @@ class Metrics:
             yield from (f"# TYPE receipts_{name} gauge", f"receipts_{name} {value}")
         labels = ",".join(f'{name}="{value}"' for name, value in build.items())
         yield from ("# TYPE receipts_build info", f"receipts_build_info{{{labels}}} 1")
-
-
-class AccessDenied(Exception):
-    """The caller may not do this: ``status`` 401 without a valid token, 403 with one of another scope."""
-
-    def __init__(self, status: int, why: str, who: str = "") -> None:
-        super().__init__(why)
-        self.status = status
-        self.why = why
-        self.who = who
 
 
 @dataclass(frozen=True)

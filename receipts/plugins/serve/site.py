@@ -25,9 +25,9 @@ from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard, inbox, runs, view
 from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
-from receipts.plugins.serve.guard import WHO, Busy, TooSlow
+from receipts.plugins.serve.guard import WHO, AccessDenied, Busy, RequestRefused
 from receipts.plugins.serve.operation import Call
-from receipts.plugins.serve.server import AccessDenied, Server
+from receipts.plugins.serve.server import Server
 from receipts.plugins.serve.view import View, rendered
 from receipts.publish.page import Page
 from receipts.store.query.reports import store_state
@@ -150,8 +150,7 @@ class Site:
             token = await to_thread.run_sync(self._server.authenticate, secret, "read", caller)
         except (AccessDenied, Busy) as error:
             why = error.why if isinstance(error, AccessDenied) else "too many attempts; wait a minute"
-            view = View(Page("Sign in", (why,)), "login", {"next": target}, getattr(error, "status", 429))
-            return self._rendered(request, view)
+            return self._rendered(request, View(Page("Sign in", (why,)), "login", {"next": target}, error.status))
         response = RedirectResponse(target, 303, SECURITY)
         if token is not None:  # a server that asks for none keeps nothing of what was typed
             _keep(request, response, COOKIE, secret)
@@ -177,17 +176,13 @@ class Site:
             token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
             request.scope[WHO] = token.name if token is not None else ""
             return await to_thread.run_sync(work, token, limiter=queue)
-        except AccessDenied as error:
+        except RequestRefused as error:
             if error.status == 401 and request.method == "GET":
                 here = f"{request.url.path}?{request.url.query}".rstrip("?")
                 return RedirectResponse(f"/login?next={quote(here)}", 303, SECURITY)
-            return self._failed(request, error.status, error.why)
-        except Busy as error:
-            response = self._failed(request, 429, f"ask again in {error.seconds} s")
-            response.headers["Retry-After"] = str(error.seconds)
+            response = self._failed(request, error.status, error.why)
+            response.headers.update(error.headers or {})
             return response
-        except TooSlow as error:
-            return self._failed(request, 504, f"it took more than {error.seconds:g} s and was ended; ask for less")
         except ReceiptsError as error:
             status, given = guard.status_of(error), request.query_params
             form, values = "site", NOTHING

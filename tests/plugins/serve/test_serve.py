@@ -18,10 +18,10 @@ from command_line import Shell
 from receipts.base.errors import StoreError, UsageError
 from receipts.cli import main
 from receipts.emit import Recorder
-from receipts.plugins.serve.guard import AccessLog, Busy, Limits
+from receipts.plugins.serve.guard import AccessDenied, AccessLog, Busy, Limits
 from receipts.plugins.serve.operations import OPERATIONS
 from receipts.plugins.serve.run import ServeOptions, address, is_local, prepared, with_pages
-from receipts.plugins.serve.server import AccessDenied, Server, Settings
+from receipts.plugins.serve.server import Server, Settings
 from receipts.store import open_store
 from receipts.store.credentials import INCLUDES, Tokens
 

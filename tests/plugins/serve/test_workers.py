@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 import report_store
 from receipts.base.errors import NotFound, ReceiptsError
-from receipts.plugins.serve.guard import Limits, TooSlow
+from receipts.plugins.serve.guard import AccessDenied, Limits, TooSlow
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server, Settings
 from receipts.plugins.serve.workers import Workers
@@ -47,6 +47,10 @@ def _fails(server: Server, name: str) -> None:
     server.opened.resolve(name)
 
 
+def _refuses(server: Server) -> None:
+    raise AccessDenied(403, "ana may read", "ana")
+
+
 def _leaves(server: Server) -> None:
     os._exit(3)
 
@@ -73,6 +77,8 @@ def test_what_a_question_raises_is_raised_and_costs_no_process(asked: Server) ->
     before = asked.workers.ask(_process)
     with pytest.raises(NotFound, match="nobody"):
         asked.workers.ask(_fails, "nobody")
+    with pytest.raises(AccessDenied, match="ana may read"):
+        asked.workers.ask(_refuses)
     with pytest.raises(ReceiptsError, match="pickle"):
         asked.workers.ask(_cannot_be_sent)
     assert asked.workers.ask(_process) == before
