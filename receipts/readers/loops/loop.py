@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise, product
 from operator import lt
 from typing import Any, ClassVar, Final
@@ -36,6 +37,7 @@ _NO_STEP: Final = -1
 _SAME_RATIO: Final = 1e-3  # of two rates of one interval
 _SURE_SHARE: Final = 0.01
 _MIN_GROWING, _GROWN = 5, 2.0  # times that do nothing but grow, to so many times the first
+_OF_OTHERS: Final = re.compile(r"(?i)\b(?:val|eval|test)")
 _PER_SECOND: Final = re.compile(r"(?: per |/)s(?:ec(?:ond)?)?\b")
 
 
@@ -46,6 +48,7 @@ class LoopLog(RecordReader):
     1, with how many steps an epoch is ``of``; a ``lap`` is an epoch that may count its steps anew or go on.
     ``window``: they are means over so many steps, whichever a record names. ``memory`` is the line that says, beside
     the steps, what a chip needed at most. ``starts_fresh``: its first record is a process's first.
+    ``around``: figures may stand before the step, too (``loss=2.5 tok/s=9000 step=10``).
     ``remarks`` are what contradicts the figures of a record that is like a pattern; ``unless`` is the pattern of lines
     that only look like records.
     """
@@ -56,6 +59,7 @@ class LoopLog(RecordReader):
     window: ClassVar[int]
     memory: ClassVar[re.Pattern[str] | None]
     starts_fresh: ClassVar[bool]
+    around: ClassVar[bool] = False
     remarks: ClassVar[Mapping[str, str]]
     unless: ClassVar[re.Pattern[str] | None]
 
@@ -75,7 +79,15 @@ class LoopLog(RecordReader):
 
     def find(self, text: str) -> list[LineRecord]:
         """The records on a line."""
-        return [] if self.unless is not None and self.unless.search(text) else super().find(text)
+        records = [] if self.unless is not None and self.unless.search(text) else super().find(text)
+        if not self.around or len(records) != 1 or self.complete(records[0].spans):
+            return records
+        record = records[0]
+        if _OF_OTHERS.search(text, 0, record.start):
+            return records
+        spans = dict(self.cells(text, 0, record.start, self.forms[0])) | record.spans
+        start = min(begin for begin, _ in spans.values())
+        return [replace(record, start=start, spans=spans)]
 
     def rows(self, rows: RecordRows) -> None:
         """Take records, with what is to be said of the first one."""
@@ -248,6 +260,7 @@ def reader(name: str) -> type[LoopLog]:
         "spent": record.get("spent", False),
         "window": record.get("window", 0),
         "starts_fresh": record.get("starts", False),
+        "around": record.get("around", False),
         "remarks": record.get("remarks", {}),
         "any_of": frozenset(record.get("any_of", ())),
         "unless": re.compile(record["unless"]) if "unless" in record else None,
@@ -268,7 +281,6 @@ _SEPARATORS: Final = (",", ", ", ";", "\t", "|", " | ", *(" " * count for count 
 _STEPS: Final = ("step", "global step", "iter", "iteration")
 _MAX_CELLS: Final = 60
 _RULE: Final = re.compile(r"[\s|+:=-]{3,}")
-_OF_OTHERS: Final = re.compile(r"(?i)\b(?:val|valid|validation|eval|test)")
 
 
 def _cells(text: str, separator: str) -> list[str]:

@@ -274,6 +274,15 @@ FORMS: Final = (
         "[2026-01-02 10:00:00] Step 7: loss=2.5 (step time: 1.25s), tokens/sec/gpu: 12,345",
         {"loss": 2.5, "step_seconds": 1.25, "tokens_per_second_per_chip": 12345.0},
     ),
+    (
+        "pytorch-loop",
+        "[2026-04-13 10:00:01,124][esm][INFO] - loss: 2.5, grad_norm: 1.5, step_time: 0.25, "
+        "tokens_per_second_per_gpu: 1.6e+04, global_step: 7",
+        {"loss": 2.5, "grad_norm": 1.5, "tokens_per_second_per_chip": 16000.0},
+    ),
+    ("pytorch-loop", "loss=2.5 lr=1e-4 step=7 dt=250ms", {"loss": 2.5, "step_seconds": 0.25}),
+    ("pytorch-loop", "loss=2.5 tokens_per_second=16000 (step 7)", {"loss": 2.5, "tokens_per_second": 16000.0}),
+    ("pytorch-loop", "Step 7 - loss: 2.5 - step_time: 250ms", {"loss": 2.5, "step_seconds": 0.25}),
     ("verl", "(main_task pid=9) step:7 - actor/lr:0.5 - timing_s/step:55.5", {"step_seconds": 55.5}),
 )
 # Lines of the same programs that are no steps of a training.
@@ -296,6 +305,9 @@ OTHERS: Final = (
     "Progress on:eval 7.00it/64.0it rate:9.1it/s remaining:00:06 elapsed:00:01 postfix:loss=2.5",
     "  1%|          | 7/6000 [06:07<15:02:43,  9.17s/it, loss=2.5]",
     "Iter 7: Val loss 2.480, Val took 0.732s",
+    "eval: loss 2.5, 512 ms/step, step 7",
+    "val/loss: 2.5, val/time: 30.2 s, step: 7",
+    "best loss 2.5, took 30 s, saved checkpoint at step 7",
     "eval step 7: loss 2.5, time 0.25s, tok/s 100",
     "[valid] step 7: loss 2.5, time 0.25s",
     "gen step 7: loss 2.5, time 0.25s",
