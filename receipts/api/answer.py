@@ -242,7 +242,6 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> 
     """Rows as CSV; lists and maps are JSON, what is not known is empty."""
     import csv
     import io
-    import json
 
     from receipts.publish.terminal import clean
 
@@ -280,23 +279,23 @@ def frame_of_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()
     """
     pandas = extra("pandas", "data", "a table")
     names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
-    frame: pd.DataFrame = pandas.DataFrame({name: _column([row.get(name) for row in rows]) for name in names})
+    by_name = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        stated = [value for value in values if value is not None]
+        kinds = {type(value) for value in stated}
+        dtype: Any = next((dtype for known, dtype in _DTYPES if kinds and kinds <= known), "string")
+        if dtype == "string":
+            plain = (str, type(None))
+            values = [
+                value if isinstance(value, plain) else json.dumps(value, ensure_ascii=False, default=str)
+                for value in values
+            ]
+        elif dtype == "Int64" and any(abs(value) >= 2**63 for value in stated):
+            dtype = "Float64"
+        by_name[name] = pandas.array(values, dtype=dtype)
+    frame: pd.DataFrame = pandas.DataFrame(by_name)
     return frame
-
-
-def _column(values: list[Any]) -> Any:
-    stated = [value for value in values if value is not None]
-    kinds = {type(value) for value in stated}
-    dtype: Any = next((dtype for known, dtype in _DTYPES if kinds and kinds <= known), "string")
-    if dtype == "string":
-        values = [value if value is None or isinstance(value, str) else _json(value) for value in values]
-    elif dtype == "Int64" and any(abs(value) >= 2**63 for value in stated):
-        dtype = "Float64"
-    return extra("pandas", "data").array(values, dtype=dtype)
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def frame_of_steps(launches: Iterable[Launch]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from receipts.api.receipt import Receipts
 from receipts.base.errors import NoStore, UsageError, near
 from receipts.base.untrusted_text import parse_json
-from receipts.store import Condition, Entry, Filters, ListPlan, condition
+from receipts.store import Condition, Entry, Filters, condition
 
 if TYPE_CHECKING:
     from receipts.api.session import Session
@@ -86,8 +86,9 @@ def _results(
 ) -> tuple[ReportReader, list[tuple[Item, int | None, BestResult]]]:
     """Results with their items and the numbers of their configurations, lane by lane, the best shown first."""
     from receipts.questions.week.collect import check_lanes
-    from receipts.questions.week.frontier import frontiers, result, stated
+    from receipts.questions.week.frontier import MAX_STATED, frontiers, rate, result, shapes, stated
     from receipts.questions.week.reader import ReportReader
+    from receipts.store.query.reports import facets
 
     lanes = list(dict.fromkeys(lanes))
     reader = ReportReader(store, rulebook, datetime.now(UTC), lanes)
@@ -96,24 +97,17 @@ def _results(
     results: list[tuple[Item, int | None, BestResult]] = [
         (leader.item, leader.number, result(leader.item, None, leader)) for leader in leaders
     ]
-    results += [(item, None, result(item, None)) for item in stated(_reported(reader, lanes))]
+    # Candidates for a stated result: the fastest of each shape among the newest launches.
+    rows: list[Entry] = []
+    for lane in lanes or [name for name, _ in facets(store.database).of({})["lane"]]:
+        conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
+        for newest in store.find(Filters(conditions, limit=1)):
+            since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
+            rows += store.find(Filters((since, *conditions), limit=MAX_ROWS))
+    fastest = (row for some in shapes(rows).values() for row in sorted(some, key=rate, reverse=True)[:MAX_STATED])
+    results += [(item, None, result(item, None)) for item in stated(reader.items(fastest))]
     results.sort(key=lambda row: (row[0].entry.lane, row[2].rank))
     return reader, results
-
-
-def _reported(reader: ReportReader, lanes: Sequence[str]) -> list[Item]:
-    """Candidates for a stated result: the fastest of each shape among the newest launches."""
-    from receipts.questions.week.frontier import MAX_STATED, rate, shapes
-    from receipts.store.query.reports import facets
-
-    rows: list[Entry] = []
-    for lane in lanes or [name for name, _ in facets(reader.store.database).of({})["lane"]]:
-        conditions = (condition("outcome=ok"), condition(f"lane={lane}"))
-        for newest in reader.store.find(Filters(conditions, limit=1)):
-            since = condition(f"started>={newest.started - timedelta(weeks=WEEKS):%Y-%m-%d}")
-            rows += reader.store.find(Filters((since, *conditions), limit=MAX_ROWS))
-    by_shape = shapes(rows).values()
-    return reader.items(row for some in by_shape for row in sorted(some, key=rate, reverse=True)[:MAX_STATED])
 
 
 def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
@@ -336,7 +330,10 @@ def _page(
     plan = store.plan(filters)
     slow = plan.slow and bool(conditions)
     if slow:
-        session.note(_scanning(plan))
+        leaves = ", ".join(plan.documents)
+        documents = f" and reads documents for {leaves}, which no index holds" if leaves else ""
+        do = "context=, host=, code.commit= or started>= leave fewer to look at"
+        session.note(f"scans {plan.most:,} receipts{documents}; {do}")
     rows = list(store.find(filters, session.advance if slow else None))
     if not limit or len(rows) <= limit:
         return rows, None
@@ -352,9 +349,3 @@ def _deciding(session: Session, store: Store, receipt: str) -> str:
     parsed = store.parsed(receipt)
     lane = session.rulebook.lanes.of(parsed.receipt.run.lane)
     return of_receipt(parsed, judge_receipt(parsed, lane, session.rulebook.rules, store.query.facts([parsed])))
-
-
-def _scanning(plan: ListPlan) -> str:
-    """What takes time about a list, and what would make it quick."""
-    documents = f" and reads documents for {', '.join(plan.documents)}, which no index holds" if plan.documents else ""
-    return f"scans {plan.most:,} receipts{documents}; context=, host=, code.commit= or started>= leave fewer to look at"

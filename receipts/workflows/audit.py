@@ -248,18 +248,14 @@ def verdict_faults(given: VerdictRecord | Unreadable) -> Iterator[Fault]:
         if (value := given.body.get(name)) != given.row[name]:
             problem = f"{name} is {given.row[name]} and its body says {value}: the row was edited"
             yield Fault("verdict", where, problem, RESTORE)
-    expected = _sides(given)
+    claim = given.table == "claim_verdicts"
+    sides = ("baseline", "candidate") if claim else ("a", "b")
+    expected = [(side, item) for side in sides for item in given.body.get(side) or ()]
+    if not claim and given.row["kind"] != "comparison":
+        expected = [("receipt", given.body.get("receipt"))]
     if list(given.subjects) != expected:
         problem = f"it speaks of {len(expected)} receipts and its rows name {len(given.subjects)}, or others"
         yield Fault("reference", where, problem, RESTORE)
-
-
-def _sides(given: VerdictRecord) -> list[tuple[str, str | None]]:
-    assert given.body is not None
-    if given.table != "claim_verdicts" and given.row["kind"] != "comparison":
-        return [("receipt", given.body.get("receipt"))]
-    sides = ("baseline", "candidate") if given.table == "claim_verdicts" else ("a", "b")
-    return [(side, item) for side in sides for item in given.body.get(side) or ()]
 
 
 @dataclass(frozen=True, slots=True)

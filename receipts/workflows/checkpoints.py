@@ -14,7 +14,7 @@ import re
 import subprocess
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -103,22 +103,17 @@ def read_checkpoints(text: str, source: str) -> list[Checkpoint]:
             line = text.count("\n", 0, at) + 1
             problem = Problem(f"line {line}", "this is no signed checkpoint", "take the file as it was published")
             raise InputError(source, [problem])
-        checkpoints.append(_checkpoint(match))
+        signatures = []
+        for signed in match["signatures"].splitlines():
+            _, name, value = signed.split(" ")
+            with suppress(ValueError):
+                content = b64decode(value, validate=True)
+                if len(content) == 4 + SIGNATURE_BYTES and b64encode(content).decode() == value:
+                    signatures.append((name, content))
+        root = b64decode(match["root"])
+        checkpoints.append(Checkpoint(match["origin"], int(match["size"]), root, tuple(signatures)))
         at = match.end()
     return checkpoints
-
-
-def _checkpoint(match: re.Match[str]) -> Checkpoint:
-    signatures = []
-    for line in match["signatures"].splitlines():
-        _, name, value = line.split(" ")
-        try:
-            content = b64decode(value, validate=True)
-        except ValueError:
-            continue
-        if len(content) == 4 + SIGNATURE_BYTES and b64encode(content).decode() == value:
-            signatures.append((name, content))
-    return Checkpoint(match["origin"], int(match["size"]), b64decode(match["root"]), tuple(signatures))
 
 
 WEB_PATIENCE: Final = 30.0  # seconds for one answer of a server

@@ -221,7 +221,16 @@ def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
     walls = (measurement.step_wall_seconds if measurement is not None else None) or ()
     if measurement is None or run.recorded is None or run.recorded.by != "recorder":
         return
-    ends = [(count, at) for count, at in _ends_seen(path, run.launch) if 0 < count <= len(walls)]
+    with path.open("rb") as stream:
+        raw = stream.read(64)
+        raw += stream.read(MAX_SEEN) if OUTER_CLOCK in raw else b""
+    try:
+        # Steps with the job's seconds at their ends. What is wrong with such a file its reader says.
+        tree = json.loads(raw) if OUTER_CLOCK in raw else {}
+        seen = [(int(count), inner / 1e9) for count, inner, *_ in tree["edges"]] if tree["launch"] == run.launch else []
+    except (ValueError, TypeError, LookupError):
+        return
+    ends = [(count, at) for count, at in seen if 0 < count <= len(walls)]
     pairs = [(math.fsum(walls[a:b]), end - begin) for (a, begin), (b, end) in pairwise(ends) if b > a]
     whole = math.fsum(seconds for _, seconds in pairs)
     if len(ends) < MIN_ENDS or whole <= 0:
@@ -238,21 +247,6 @@ def _refuse_other_steps(parsed: Parsed, path: Path) -> None:
         why = f"{ratio:.4g} times what the launcher saw pass between the ends of the same steps"
         help_ = "submit the receipt as the recorder wrote it"
         raise InputError(parsed.source, [Problem("measurement.step_wall_seconds", why, help_)])
-
-
-def _ends_seen(path: Path, launch: str) -> list[tuple[int, float]]:
-    """Steps with the job's seconds at their ends, as the launcher of this launch saw them; empty for another file.
-
-    What is wrong with such a file its reader says.
-    """
-    with path.open("rb") as stream:
-        raw = stream.read(64)
-        raw += stream.read(MAX_SEEN) if OUTER_CLOCK in raw else b""
-    try:
-        tree = json.loads(raw) if OUTER_CLOCK in raw else {}
-        return [(int(count), inner / 1e9) for count, inner, *_ in tree["edges"]] if tree["launch"] == launch else []
-    except (ValueError, TypeError, LookupError):
-        return []
 
 
 def refuse_unheld(document: Document, store: Store) -> None:

@@ -133,7 +133,17 @@ class Revalidation:
 
     def _receipts(self) -> Iterator[Rejudged]:
         for batch in self._stale.receipts():
-            judged, failed = self._read([item for item in batch if self._wanted([item.lane])])
+            judged: list[tuple[LastVerdict, Parsed]] = []
+            failed = []
+            for item in (item for item in batch if self._wanted([item.lane])):
+                document = Document(item.raw, item.id[:12])
+                try:
+                    if document.id != item.id:
+                        raise StoreError("its bytes were changed in the store; see: receipts audit")
+                    judged.append((item, parse_again(document)))
+                except ReceiptsError as error:
+                    label, before = item.document.get("label") or item.id[:12], item.document["status"]
+                    failed.append(Rejudged("receipt", (item.id,), label, before, None, (), str(error)))
             again = judge_new([parsed for _, parsed in judged], self.store, self.rulebook)
             changes, new = [], []
             for (item, _), (_, verdict) in zip(judged, again, strict=True):
@@ -149,19 +159,6 @@ class Revalidation:
         """Whether a verdict says anything that the last one does not: it is another, or of other rules."""
         of_now = (before["rules"], before["judge"]) == (self.rulebook.rules.digest, VERSION)
         return not of_now or change.flipped or bool(change.changes)
-
-    def _read(self, remarks: Sequence[LastVerdict]) -> tuple[list[tuple[LastVerdict, Parsed]], list[Rejudged]]:
-        verdicts, failed = [], []
-        for item in remarks:
-            document = Document(item.raw, item.id[:12])
-            try:
-                if document.id != item.id:
-                    raise StoreError("its bytes were changed in the store; see: receipts audit")
-                verdicts.append((item, parse_again(document)))
-            except ReceiptsError as error:
-                label = item.document.get("label") or item.id[:12]
-                failed.append(Rejudged("receipt", (item.id,), label, item.document["status"], None, (), str(error)))
-        return verdicts, failed
 
     # Comparisons
 
@@ -222,12 +219,10 @@ class Revalidation:
 def _changed(
     kind: Kind, names: tuple[str, ...], label: str, before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> Rejudged:
-    """What became of a verdict. The documents are verdicts as JSON values, one stored and one just given."""
-    return Rejudged(kind, names, label, before["status"], after["status"], _changes(before, after))
+    """What became of a verdict. The documents are verdicts as JSON values, one stored and one just given.
 
-
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[FindingChange, ...]:
-    """Findings of one verdict that the other does not have: by rule, place and level, however they are worded."""
+    Its changes are findings of one that the other does not have: by rule, place and level, however they are worded.
+    """
     old, new = _findings(before), _findings(after)
     vanished = [FindingChange(*key, effects, False) for key, effects in old.items() if key not in new]
     appeared = [FindingChange(*key, effects, True) for key, effects in new.items() if key not in old]
@@ -236,7 +231,7 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[Findi
         appeared.append(
             FindingChange("effect", str(after.get("metric")), "", f"{old_text[0]} became {old_text[1]}", True)
         )
-    return (*vanished, *appeared)
+    return Rejudged(kind, names, label, before["status"], after["status"], (*vanished, *appeared))
 
 
 def _findings(document: Mapping[str, Any]) -> dict[tuple[str, str, str], str]:

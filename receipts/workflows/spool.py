@@ -206,16 +206,10 @@ def flush(submit: Submit, target: str, *, again: bool = False) -> Iterator[Flush
         batch = [entry for item in open_[start : start + BATCH] if (entry := _read(item.file)) is not None]
         documents = [Document(raw, item.source) for item, raw in batch]
         for (item, raw), outcome in zip(batch, submit(documents), strict=True):
-            yield _settled(item, raw, outcome)
-
-
-def _settled(item: SpooledDocument, raw: bytes, outcome: Submission) -> Flushed:
-    if outcome.error is None:
-        item.file.unlink(missing_ok=True)
-        return Flushed(item, outcome)
-    reason = str(outcome.error)
-    header = {**_header(item.store, item.source, reason), "at": item.at.isoformat()}
-    _write(place(item.store) / REFUSED, item.id, header, raw)
-    if item.refused is None:
-        item.file.unlink(missing_ok=True)
-    return Flushed(item, outcome, reason)
+            reason = str(outcome.error) if outcome.error is not None else None
+            if reason is not None:
+                header = {**_header(item.store, item.source, reason), "at": item.at.isoformat()}
+                _write(place(item.store) / REFUSED, item.id, header, raw)
+            if reason is None or item.refused is None:
+                item.file.unlink(missing_ok=True)
+            yield Flushed(item, outcome, reason)

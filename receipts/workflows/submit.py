@@ -200,7 +200,7 @@ def judge(
     local: bool = True,
 ) -> Batch:
     """All stages before the write. With ``resume`` documents that the store holds are neither parsed nor judged."""
-    batch = [_traced(_read(item), store, rulebook, signed, local=local) for item in items]
+    batch = [_received(item, store, rulebook, signed, local=local) for item in items]
     if resume:
         batch = _skip_known(batch, store)
     batch = [_parse(item) for item in batch]
@@ -226,31 +226,26 @@ def write(batch: Batch, store: Store, extracts: Mapping[str, Sequence[Extract]],
     """The last stage: every judged submission in one transaction (`Store.write`), then what plugins made of traces."""
     ready = [item.prepared for item in batch if item.prepared is not None]
     results = iter(store.write(ready, decides=decides) if ready else ())
-    written = [item if item.prepared is None else _written(item, next(results)) for item in batch]
-    for item in written:
-        if item.submitted is not None and (kept := item.extracts or extracts.get(item.submitted.id)):
-            store.keep_extracts(item.submitted.id, kept)
+    written = []
+    for item in batch:
+        result = next(results) if item.prepared is not None else item.submitted
+        if isinstance(result, ConflictError):
+            written.append(replace(item, error=result, status=None))
+            continue
+        written.append(replace(item, submitted=result))
+        if result is not None and (kept := item.extracts or extracts.get(result.id)):
+            store.keep_extracts(result.id, kept)
     return written
 
 
-def _written(item: Submission, result: Submitted | ConflictError) -> Submission:
-    if isinstance(result, ConflictError):
-        return replace(item, error=result, status=None)
-    return replace(item, submitted=result)
-
-
-def _read(item: Item) -> Submission:
+def _received(item: Item, store: Store, rulebook: Rulebook, signed: Collection[str], *, local: bool) -> Submission:
+    """A document with what the trace shows that it names; one that is signed, or stored as it is, stays so."""
     try:
         received = document(item)
     except InputError as error:
         return Submission(error.source, error=error)
-    return Submission(received.source, received)
-
-
-def _traced(read: Submission, store: Store, rulebook: Rulebook, signed: Collection[str], *, local: bool) -> Submission:
-    """A document with what the trace shows that it names; one that is signed, or stored as it is, stays so."""
-    received = read.document
-    if received is None or received.id in signed or not named_traces(received.raw):
+    read = Submission(received.source, received)
+    if received.id in signed or not named_traces(received.raw):
         return read
     from receipts.store.evidence import kept_files
     from receipts.workflows.traces import read_traces

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from receipts.base.errors import InputError, NotFound, Problem, StoreError, UsageError
 from receipts.emit.files import sha256
-from receipts.ingest.assembly import Ingested, assemble
+from receipts.ingest.assembly import assemble
 from receipts.ingest.draft import Options, base_of
 from receipts.ingest.files import InputFile, gather
 from receipts.receipt import Document
@@ -28,7 +28,6 @@ from receipts.workflows.evidence import extracts_in
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lanes
-    from receipts.ingest.evidence import FileEvidence
     from receipts.store.documents import Extract
 
 _RECEIPT: Final = "run.json"  # what a document that came without a file is called
@@ -84,7 +83,12 @@ def read_traces(document: Document, lanes: Lanes, kept: Keeper | None, *, local:
         name = os.path.basename(document.source) if local else _RECEIPT
         traced = _read(document, name, files, lanes, {item.digest: item for item in named})
         if local and kept is not None:
-            notes += _kept(paths.values(), kept)
+            # What the store could not keep is said, and costs the receipt its highest grade alone.
+            for path in paths.values():
+                try:
+                    kept.put(path)
+                except (StoreError, UsageError) as error:
+                    notes.append(f"{path.name} was read and is not kept: {error}")
     return traced._replace(notes=(*notes, *traced.notes))
 
 
@@ -147,26 +151,13 @@ def _read(
     ]
     if problems or assembled.problems:
         raise InputError(document.source, problems or assembled.problems)
-    document = Document(assembled.raw, document.source)
-    return TracedDocument(document, tuple(_notes(assembled, files[1:])), extracts_in(files[1:], assembled))
-
-
-def _notes(assembled: Ingested, files: Sequence[FileEvidence]) -> Iterator[str]:
-    for file in files:
+    notes = []
+    for file in files[1:]:
         leaves = [leaf for leaf in assembled.leaves if leaf.where.file == file.name and leaf.path != "evidence"]
         shown = ", ".join(f"{leaf.path.rpartition('.')[2]} {str(leaf.value)[:40]}" for leaf in leaves)
         unread = "" if file.readings else ", and nothing in it is known to any reader"
-        yield f"read {file.name}{f': {shown}' if shown else ''}{unread}"
-    for other in assembled.contradictions:
-        yield f"{other.path}: {other.what}; {other.stands or 'it stays unstated'}"
-
-
-def _kept(paths: Iterable[Path], kept: Keeper) -> list[str]:
-    """Have the store keep the files; what it could not keep is said, and costs the receipt its highest grade alone."""
-    notes = []
-    for path in paths:
-        try:
-            kept.put(path)
-        except (StoreError, UsageError) as error:
-            notes.append(f"{path.name} was read and is not kept: {error}")
-    return notes
+        notes.append(f"read {file.name}{f': {shown}' if shown else ''}{unread}")
+    notes += (
+        f"{other.path}: {other.what}; {other.stands or 'it stays unstated'}" for other in assembled.contradictions
+    )
+    return TracedDocument(Document(assembled.raw, document.source), tuple(notes), extracts_in(files[1:], assembled))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from receipts.api.answer import Answer
     from receipts.api.receipt import Receipts
     from receipts.api.session import Session
-    from receipts.axes.lane import Lane
     from receipts.publish.page import Page, Table
     from receipts.receipt.leaves import Leaf
 
@@ -219,7 +218,7 @@ def lanes(session: Session, name: Name = None) -> Answer:
     from dataclasses import asdict
 
     from receipts.api.answer import Answer
-    from receipts.publish.page import table_of
+    from receipts.publish.page import Page, table_of
 
     lanes = session.rulebook.lanes
     chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
@@ -229,18 +228,13 @@ def lanes(session: Session, name: Name = None) -> Answer:
     def data() -> list[dict[str, Any]]:
         return [asdict(item) for item in chosen]
 
-    return Answer(data, _lane_page(chosen[0]) if name else listed, rows=data)
-
-
-def _lane_page(lane: Lane) -> Page:
-    from dataclasses import asdict
-
-    from receipts.publish.page import Page
-
-    headline = f"{lane.name}@{lane.version}  {lane.title}"
+    if not name:
+        return Answer(data, listed, rows=data)
+    lane = chosen[0]
     stated = {key: value for key, value in asdict(lane).items() if value not in (None, (), {}, "", False)}
     named = (key for key in stated if key not in ("name", "version", "title"))
-    return Page(lane.name, (headline,), facts=tuple((key.replace("_", " "), (_text(stated[key]),)) for key in named))
+    facts = tuple((key.replace("_", " "), (_text(stated[key]),)) for key in named)
+    return Answer(data, Page(lane.name, (f"{lane.name}@{lane.version}  {lane.title}",), facts=facts), rows=data)
 
 
 def _text(value: Any) -> str:
