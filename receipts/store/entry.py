@@ -108,8 +108,7 @@ class Entry(NamedTuple):
     geometry: Annotated[int | None, Derived("Digest of the axes of the model but its depth, and of the accelerator")]
     layout: Annotated[int | None, Derived("Digest of the axes of parallelism but its tuned constants")]
     actor: Annotated[
-        str | None,
-        "Who caused it: token, database, ci or user, a colon, a name (receipts/base/environment.py)",
+        str | None, "Who caused it: token, database, ci or user, a colon, a name (receipts/base/environment.py)"
     ]
     superseded_by: str | None = None
     stands: bool = True

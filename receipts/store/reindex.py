@@ -45,8 +45,7 @@ from receipts.store.tables import (
 )
 
 _VALUES: Final = Lookup(
-    [axis_values.c.axis, axis_values.c.digest],
-    [axis_values.c[name] for name in ("axis", "digest", "seq", "value")],
+    [axis_values.c.axis, axis_values.c.digest], [axis_values.c[name] for name in ("axis", "digest", "seq", "value")]
 )
 _AXES: Final = Lookup([axes.c.value, axes.c.configuration], [axes.c.value, axes.c.configuration, axes.c.leave_one_out])
 

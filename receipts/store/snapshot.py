@@ -177,11 +177,7 @@ def snapshot(store: Store) -> Iterator[Snapshot]:
 
 
 # Where the ids of a table are; those of purged receipts are in their tombstones.
-_IDS: Final = {
-    "receipts": (receipts.c.id, purges.c.receipt),
-    "claims": (claims.c.id,),
-    "purges": (purges.c.receipt,),
-}
+_IDS: Final = {"receipts": (receipts.c.id, purges.c.receipt), "claims": (claims.c.id,), "purges": (purges.c.receipt,)}
 # What reading a damaged row raises: the driver, a type that holds something else, or the unpacking.
 _DAMAGE: Final = (DBAPIError, StoreError, ValueError, TypeError, OverflowError)
 

@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from receipts.api.question import (
-    FLAG,
-    WORD,
-    File,
-    OneReceipt,
-    Param,
-    always,
-    choice,
-    integer,
-    question,
-    unnamed,
-)
+from receipts.api.question import FLAG, WORD, File, OneReceipt, Param, always, choice, integer, question, unnamed
 
 if TYPE_CHECKING:
     from receipts.api.answer import Answer

@@ -76,8 +76,7 @@ WITNESSED: Final = _related_documents(
     or_(receipts.c.id == bindparam("target"), and_(receipts.c.launch == bindparam("target"), standing()))
 )
 REPLACED: Final = _related_documents(
-    receipts.c.launch == bindparam("launch"),
-    receipts.c.seq < func.coalesce(_own_column(_OWN.c.seq), 2**62),
+    receipts.c.launch == bindparam("launch"), receipts.c.seq < func.coalesce(_own_column(_OWN.c.seq), 2**62)
 )
 TAKEN_IN: Final = SqlStatement(select(receipts.c.submitted_at).where(receipts.c.id == bindparam("id")))
 AT_ONCE: Final = _related_documents(

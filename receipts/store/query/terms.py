@@ -36,11 +36,7 @@ _TIMES: Final = ("started", "finished", "submitted_at")
 _MAX_INTEGER: Final = 2**63 - 1  # that a column holds
 _LAST: Final = "\U0010ffff"
 _PATTERN: Final = re.compile(r"[*?\[]")
-_PROMOTED: Final = {
-    "schema_version": "schema_version",
-    "path": "path_answer",
-    "submitted": "submitted_at",
-}
+_PROMOTED: Final = {"schema_version": "schema_version", "path": "path_answer", "submitted": "submitted_at"}
 
 
 def column_of(name: str) -> str | None:

@@ -142,10 +142,7 @@ axes = Table(
     # Four bytes each on PostgreSQL: there are seventy rows a configuration.
     Column("value", Integer, primary_key=True, autoincrement=False, comment="The axis value"),
     Column("configuration", Integer, primary_key=True, autoincrement=False, comment="The configuration"),
-    number(
-        "leave_one_out",
-        "The configuration's digest without this axis; null where none can share it",
-    ),
+    number("leave_one_out", "The configuration's digest without this axis; null where none can share it"),
     comment="One row an axis of a configuration: equal leave-one-out digests are one axis apart",
     info=TableRules("submitter", rebuilt=True).info,
     sqlite_with_rowid=False,
