@@ -17,7 +17,7 @@ from receipts.publish.page import Facts, Mark, Page
 if TYPE_CHECKING:
     from receipts.store.address import Address
     from receipts.store.backup import Copied
-    from receipts.store.reindex import Reindexed
+    from receipts.store.index import Reindexed
 
 
 @group("db")
@@ -44,7 +44,7 @@ def upgrade(session: Session) -> Answer:
     """
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.reindex import coverage
+    from receipts.store.index import coverage
 
     place = address(session.store_url)
     done = schema.upgrade(place)
@@ -77,7 +77,7 @@ def reindex(session: Session, everything: bool) -> Answer:
 
 def _reindex(session: Session, *, everything: bool) -> Reindexed:
     from receipts.store.address import address
-    from receipts.store.reindex import reindex
+    from receipts.store.index import reindex
 
     place, lanes = address(session.store_url), session.rulebook.lanes
     return reindex(place, lanes, everything=everything, progress=session.progress.at)
@@ -102,7 +102,7 @@ def check(session: Session) -> Answer:
     from receipts.cli.submit import waiting
     from receipts.store import schema
     from receipts.store.address import address
-    from receipts.store.reindex import coverage
+    from receipts.store.index import coverage
 
     place = address(session.store_url)
     state = schema.check(place)

@@ -389,14 +389,13 @@ def _need(reason: str, verb: str) -> None:
 
 def fallen(connection: Connection, ids: Iterable[str] | None = None) -> dict[str, Supersession]:
     """The last word on each of some receipts, or of all, that no longer stands."""
-    query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
-    if ids is not None:
-        query = query.where(engine_of(connection).among(supersessions.c.receipt, list(ids)))
-    last = {row.receipt: Supersession._make(row) for row in connection.execute(query)}
+    last = {item.receipt: item for item in all_supersessions(connection, ids)}
     return {name: item for name, item in last.items() if item.successor != name}
 
 
-def all_supersessions(connection: Connection) -> list[Supersession]:
-    """Every supersession and retraction, in the order in which they were said."""
+def all_supersessions(connection: Connection, ids: Iterable[str] | None = None) -> list[Supersession]:
+    """Every supersession and retraction, of some receipts or of all, in the order in which they were said."""
     query = select(*(supersessions.c[name] for name in Supersession._fields)).order_by(supersessions.c.seq)
+    if ids is not None:
+        query = query.where(engine_of(connection).among(supersessions.c.receipt, list(ids)))
     return [Supersession._make(row) for row in connection.execute(query)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, Table, func, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from receipts.base.errors import Problem
 from receipts.metrics import Launch
@@ -36,8 +36,8 @@ from receipts.store.tables import (
     subjects,
     verdicts,
 )
+from receipts.store.verdicts import Row, insert_verdicts
 
-Row = Mapping[str, Any]
 T = TypeVar("T")
 _ELSEWHERE: Final = "which has not come along: "  # a successor that the export of a part left out
 
@@ -194,8 +194,14 @@ class Intake:
             query = select(verdicts).where(verdicts.c.seq.in_(spoken), verdicts.c.judged_at.in_(at))
             there = {item.key for item in verdict_rows(self._connection, self._connection.execute(query).all())}
         new = list({item.key: item for item in batch if item.key not in there}.values())
-        own = [{"kind": item.kind, "metric": item.metric, "judged_at": item.at} for item in new]
-        self._write_verdicts(verdicts, subjects, new, own, numbers)
+        rows = [
+            (
+                {"kind": item.kind, "metric": item.metric, "judged_at": item.at, **_given(item)},
+                [(side, numbers[receipt]) for side, receipt in item.subjects],
+            )
+            for item in new
+        ]
+        insert_verdicts(self._connection, verdicts, subjects, rows)
         self.new[name] += len(new)
         self.known[name] += len(batch) - len(new)
 
@@ -213,34 +219,8 @@ class Intake:
         for item in verdict_rows(self._connection, self._connection.execute(query).all(), of_claims=True):
             here[item.about or ""].append(item)
         new = self._to_add("claim_verdicts", here, coming, lambda one: one.key, lambda one: one.key)
-        own = [{"claim": item.about, "at": item.at} for item in new]
-        self._write_verdicts(claim_verdicts, claim_subjects, new, own, None)
-
-    def _write_verdicts(
-        self,
-        table: Table,
-        sides: Table,
-        new: Sequence[VerdictRow],
-        own: Sequence[Row],
-        numbers: Mapping[str, int] | None,
-    ) -> None:
-        """Verdicts with what one of the two tables has of its ``own``; subjects refer to ``numbers``, else to ids."""
-        rows = [
-            {**values, "status": item.status, "rules": item.rules, "judge": item.judge, "codec": CODEC, "body": body}
-            for item, values in zip(new, own, strict=True)
-            for body in [pack(item.document)]
-        ]
-        if not rows:
-            return
-        numbered = insert(table).returning(table.c.seq, sort_by_parameter_order=True)
-        inserted = self._connection.execute(numbered, rows).scalars()
-        about = [
-            {"verdict": seq, "position": at, "side": side, "receipt": receipt if numbers is None else numbers[receipt]}
-            for seq, item in zip(inserted, new, strict=True)
-            for at, (side, receipt) in enumerate(item.subjects)
-        ]
-        if about:
-            self._connection.execute(insert(sides), about)
+        rows = [({"claim": item.about, "at": item.at, **_given(item)}, item.subjects) for item in new]
+        insert_verdicts(self._connection, claim_verdicts, claim_subjects, rows)
 
     # What people said
 
@@ -352,6 +332,12 @@ def _content(name: str) -> Callable[[Row], Row]:
         return {**values, "at": values["at"].astimezone(UTC)}
 
     return content
+
+
+def _given(item: VerdictRow) -> dict[str, Any]:
+    """What both tables have of a verdict."""
+    names = ("status", "rules", "judge")
+    return {**{name: getattr(item, name) for name in names}, "codec": CODEC, "body": pack(item.document)}
 
 
 def _superseded(receipt: str, by: Row) -> Row:

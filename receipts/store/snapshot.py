@@ -21,9 +21,9 @@ from receipts.store import seals as merkle
 from receipts.store.documents import AT_ONCE, documents_of, json_body, readable_body, unpack
 from receipts.store.entries import VerdictColumns, entry_of, select_entries
 from receipts.store.entry import COLUMNS, Entry
+from receipts.store.index import IndexAudit
 from receipts.store.query.lists import Filters
 from receipts.store.query.lists import find as find_rows
-from receipts.store.reindex import IndexAudit
 from receipts.store.seals import KINDS, Gap, Seal, SealRows, all_seals, gaps, held, last_sealed, leaf_content
 from receipts.store.sql import engine_of
 from receipts.store.tables import (

@@ -29,7 +29,6 @@ from receipts.store.entries import entries_with_ids, entry_with_id, every_id
 from receipts.store.entry import Entry
 from receipts.store.evidence import kept_files
 from receipts.store.query import axis_index, lists, names, outcomes, replicates
-from receipts.store.query import axis_index as near
 from receipts.store.query import facts as facts_module
 from receipts.store.query.facts import SettingsOf
 from receipts.store.query.lists import Filters, Progress
@@ -57,11 +56,11 @@ class Queries(Repository):
     replicate_candidates = reads(replicates.replicate_candidates)
     alike = reads(replicates.alike)
     newest_alike = reads(replicates.newest_alike)
-    neighbours = reads(near.neighbours)
+    neighbours = reads(axis_index.neighbours)
     mixtures = reads(axis_index.mixtures)
     line = reads(replicates.line_launches)
     recent_lines = reads(replicates.recent_lines)
-    holds_lane = reads(near.holds_lane)
+    holds_lane = reads(axis_index.holds_lane)
 
     def facts(self, group: Parsed | Sequence[Parsed]) -> Facts:
         """Facts for judging receipts, stored or not."""

@@ -30,6 +30,7 @@ from receipts.store.tables import (
     verdicts,
 )
 
+Row = Mapping[str, Any]
 Sides = Mapping[int, list[tuple[str, Any]]]
 SidesOf = Callable[[Connection, Sequence[int]], Sides]
 
@@ -108,23 +109,26 @@ def verdict_row(verdict: Verdict, at: datetime) -> dict[str, Any]:
 
 def add_verdict(connection: Connection, verdict: Verdict, of: Sequence[tuple[str, int]], at: datetime) -> int:
     """Write a verdict on the receipts of these sides and numbers; gives the verdict's number."""
-    return _insert(connection, verdicts, subjects, verdict_row(verdict, at), of)
+    (seq,) = insert_verdicts(connection, verdicts, subjects, [(verdict_row(verdict, at), of)])
+    return seq
 
 
-def _insert(
-    connection: Connection, table: Table, sides: Table, row: Mapping[str, Any], of: Sequence[tuple[str, Any]]
-) -> int:
-    """Write a verdict and what it is on, in this order; gives its number."""
-    key = connection.execute(insert(table).values(**row)).inserted_primary_key
-    assert key is not None
-    seq: int = key[0]
-    rows = [
+def insert_verdicts(
+    connection: Connection, table: Table, sides: Table, new: Sequence[tuple[Row, Sequence[tuple[str, Any]]]]
+) -> list[int]:
+    """Write verdicts, each with the sides and receipts that it is on, in this order; gives their numbers."""
+    if not new:
+        return []
+    numbered = insert(table).returning(table.c.seq, sort_by_parameter_order=True)
+    numbers = list(connection.execute(numbered, [row for row, _ in new]).scalars())
+    about = [
         {"verdict": seq, "position": position, "side": side, "receipt": receipt}
+        for seq, (_, of) in zip(numbers, new, strict=True)
         for position, (side, receipt) in enumerate(of)
     ]
-    if rows:
-        connection.execute(insert(sides), rows)
-    return seq
+    if about:
+        connection.execute(insert(sides), about)
+    return numbers
 
 
 def _plain(value: Any) -> Any:
@@ -279,12 +283,14 @@ def superseded(connection: Connection, of: Sequence[str] | None = None) -> dict[
 
 def record_claim(connection: Connection, by: By, verdicts: Sequence[ClaimVerdict]) -> list[int]:
     """Keep verdicts on claims with the receipts that they stood on, all or none; gives their numbers."""
-    numbers = []
-    for item in verdicts:
-        row = {"claim": item.claim, "at": by.at, **_common(item)}
-        of = [(side, receipt) for side in ("baseline", "candidate") for receipt in getattr(item, side)]
-        numbers.append(_insert(connection, claim_verdicts, claim_subjects, row, of))
-    return numbers
+    new = [
+        (
+            {"claim": item.claim, "at": by.at, **_common(item)},
+            [(side, receipt) for side in ("baseline", "candidate") for receipt in getattr(item, side)],
+        )
+        for item in verdicts
+    ]
+    return insert_verdicts(connection, claim_verdicts, claim_subjects, new)
 
 
 def verdicts_on(connection: Connection, claim: str) -> list[StoredClaimVerdict]:

@@ -18,12 +18,12 @@ from receipts.axes.lane import Lane
 from receipts.questions.sides import StoredLaunches, asked
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, documents, index, open_store, prepare
-from receipts.store import reindex as reindex_module
+from receipts.store import index as reindex_module
 from receipts.store.address import address
 from receipts.store.database import reading, writing
+from receipts.store.index import coverage, reindex
 from receipts.store.query import lists, terms
 from receipts.store.query.axis_index import holds_all
-from receipts.store.reindex import coverage, reindex
 from receipts.store.tables import axes, axis_values, configurations, placements
 from store_receipts import BASE, RULEBOOK, judged, parsed
 from tampering import tamper
@@ -161,7 +161,7 @@ def test_the_newest_come_first_after_a_reindex_too(
     with writing(store.database.engine) as connection:
         for table in (axes, placements, configurations, axis_values):
             connection.execute(delete(table))
-    monkeypatch.setattr("receipts.store.reindex.WINDOW", 8)
+    monkeypatch.setattr("receipts.store.index.WINDOW", 8)
     assert reindex(address(made_url), LANES).placed == 21
     # The last window holds four; those of one window are numbered in the order of their digests.
     assert {item for _, item in near(store, one, limit=4)} == {item.id for item in others[-4:]}
@@ -434,7 +434,7 @@ def test_reindexing_that_is_stopped_goes_on_and_says_until_then_that_it_is_not_w
     before = rows(store)
     with writing(store.database.engine) as connection:
         connection.execute(delete(placements))
-    monkeypatch.setattr("receipts.store.reindex.WINDOW", 10)
+    monkeypatch.setattr("receipts.store.index.WINDOW", 10)
 
     def stop(done: int, _total: int) -> None:
         if done >= 20:

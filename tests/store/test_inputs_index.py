@@ -19,7 +19,7 @@ from receipts.questions.sides import groups
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, open_store
 from receipts.store.address import address
-from receipts.store.reindex import reindex
+from receipts.store.index import reindex
 from store_receipts import BASE, RULEBOOK, judged, parsed
 
 LANE = RULEBOOK.lanes.of("cpu-torch")

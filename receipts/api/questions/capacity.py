@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
+from receipts.api.answer import Answer
 from receipts.api.question import FLAG, MOMENT, PLAN, WORD, File, Kind, Param, always, question
 from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.api.answer import Answer
     from receipts.api.session import Session
     from receipts.questions.fit import MemoryEstimate
     from receipts.receipt import Document, Parsed
@@ -57,7 +57,6 @@ def preflight(session: Session, plan: Planned = None, *, rank: Candidates = None
     known or predicted to fail, 2 not a plan, 3 unknown. With --rank: 1 if every candidate is known or predicted to
     fail.
     """
-    from receipts.api.answer import Answer
     from receipts.publish.fit import preflight as page
     from receipts.questions.preflight import answered
 
@@ -105,7 +104,6 @@ def _known(session: Session, *, needed: bool) -> Store | None:
 
 
 def _ranked(session: Session, document: Document) -> Answer:
-    from receipts.api.answer import Answer
     from receipts.publish.fit import ranking
     from receipts.questions.preflight import as_lines, candidates, preflight, ranked
 
@@ -206,7 +204,6 @@ def fit(
     with the value assumed. The budget is the runtime's limit, not the chip's physical memory. Exit codes: 0 it fits, 1
     it does not, 2 wrong call or input, 3 too little is stated to decide.
     """
-    from receipts.api.answer import Answer
     from receipts.base import plugins
     from receipts.publish.fit import page
     from receipts.questions.fit import calibrations, estimate, estimates_as_data, with_shrinks
@@ -284,7 +281,6 @@ def ceiling(session: Session, *, lane: OneLane, since: Since = None) -> Answer:
     validated: three launches on two days or two hosts; repeated: two launches; peak: one.
     Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
-    from receipts.api.answer import Answer
     from receipts.base.errors import NotFound, near
     from receipts.publish.report.template import page
     from receipts.questions.ceiling import as_data, ceilings

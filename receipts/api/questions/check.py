@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+from receipts.api.answer import Answer, Answers
 from receipts.api.question import FLAG, Kind, Param, integer, question, unnamed
 from receipts.api.questions.compare import AtLeast, Witnesses
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from receipts.api.answer import Answer, Answers
     from receipts.api.session import Session
     from receipts.judging.facts import Facts
     from receipts.judging.verdict import ReceiptVerdict
@@ -55,7 +55,6 @@ def check(
     """
     from dataclasses import replace
 
-    from receipts.api.answer import Answer, Answers
     from receipts.api.comparison import refuse_strangers
     from receipts.api.session import documents
     from receipts.base.errors import InputError, NotFound, ReceiptsError, near, printed
@@ -185,7 +184,6 @@ def verify(
     or kept; more: today's readers read a leaf that the receipt does not state. Exit codes: 0 all same, 1 something is
     other, 2 wrong call, 3 a file is missing.
     """
-    from receipts.api.answer import Answer, Answers
     from receipts.base.errors import UsageError
     from receipts.publish.integrity import verified
     from receipts.workflows.evidence import by_digest
@@ -232,7 +230,6 @@ def evidence_list(session: Session) -> Answer:
     Examples:
       receipts evidence list
     """
-    from receipts.api.answer import Answer
     from receipts.base.units import amount, counted
     from receipts.publish.page import table_of
     from receipts.store.evidence import kept_files, named_files

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from receipts.api.answer import Answer
 from receipts.api.question import FLAG, RECEIPT, WORD, Kind, Param, question
 from receipts.base.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from receipts.api.answer import Answer
     from receipts.api.session import Session
     from receipts.judging.claim import ClaimFile
     from receipts.judging.verdict import ClaimVerdict
@@ -43,7 +43,6 @@ def claims(session: Session, *, status: Status = None, superseded: Superseded = 
       receipts claim list --status stale
       receipts claim list --everything --json
     """
-    from receipts.api.answer import Answer
     from receipts.api.lists import judged_claims
     from receipts.judging.verdict import verdict_to_json
     from receipts.publish.page import table_of
@@ -64,7 +63,6 @@ def claim_show(session: Session, claim_id: OneClaim) -> Answer:
       receipts claim show mtp-off
       receipts claim show mtp-off --json
     """
-    from receipts.api.answer import Answer
     from receipts.publish.claim import history as page
     from receipts.questions.claims.stored import history
 
@@ -149,7 +147,6 @@ def judged(
 
 def together(verdicts: list[ClaimVerdict], code: int, notes: tuple[str, ...] = ()) -> Answer:
     """Several verdicts as one answer."""
-    from receipts.api.answer import Answer
     from receipts.judging.verdict import verdict_to_json
     from receipts.publish.claim import together as page
 
@@ -167,7 +164,6 @@ def claim_pending(session: Session, files: Files = ()) -> Answer:
 
     A win that was measured at a small shape is listed until both sides have run at the target.
     """
-    from receipts.api.answer import Answer
     from receipts.publish.page import table_of
     from receipts.questions.claims.judgment import waits
 
@@ -198,7 +194,6 @@ def claim_footnote(
       receipts claim footnote mtp-off
       receipts claim footnote mtp-off --file claims.toml
     """
-    from receipts.api.answer import Answer
     from receipts.judging.verdict import verdict_to_json
     from receipts.questions.claims.wording import footnote as written
 
@@ -225,7 +220,6 @@ def frontier(
 
     A shape is a model, a sequence length, an accelerator and a number of chips. Exit codes: 0, 2 for an unknown lane.
     """
-    from receipts.api.answer import Answer
     from receipts.api.lists import frontier, frontier_page
 
     rows = frontier(session.store, session.rulebook, lanes)
@@ -260,7 +254,6 @@ def impact(
     codes: 0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is
     stale.
     """
-    from receipts.api.answer import Answer
     from receipts.publish.claim import impacted as page
     from receipts.questions.claims.stored import impact
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from receipts.api.answer import Answer
 from receipts.api.question import (
     FLAG,
     RECEIPT,
@@ -23,7 +24,6 @@ from receipts.api.question import (
 from receipts.base.errors import UsageError
 
 if TYPE_CHECKING:
-    from receipts.api.answer import Answer
     from receipts.api.comparison import Comparison
     from receipts.api.session import Session
     from receipts.axes.lane import Grade
@@ -212,7 +212,6 @@ def neighbours(
     Each is compared in its session and with its witnesses, as receipts compare does; the best of an axis comes first.
     Exit codes: 0 neighbours were found, 2 wrong call or input, 3 none can be compared.
     """
-    from receipts.api.answer import Answer
     from receipts.api.lists import neighbours_as_data
     from receipts.axes import axis_named
     from receipts.publish.tables import neighbours as page
@@ -254,7 +253,6 @@ def noise(
     other and by σ, and which gate or how many launches fail one in a hundred. Exit codes: 0 a floor was measured, 1 the
     self-check failed, or the gate fails more than one in twenty equal launches, 2 wrong call, 3 nothing measured yet.
     """
-    from receipts.api.answer import Answer
     from receipts.publish.noise import page
     from receipts.questions.gate import share
     from receipts.questions.noise import survey

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from receipts.api.answer import Answer, Answers
 from receipts.api.question import FLAG, WORD, File, OneReceipt, Param, always, choice, integer, question, unnamed
 
 if TYPE_CHECKING:
-    from receipts.api.answer import Answer
     from receipts.api.receipt import Receipts
     from receipts.api.session import Session
     from receipts.publish.page import Page, Table
@@ -111,7 +111,6 @@ def show(session: Session, receipt: OneReceipt) -> Answer:
       receipts show run.json
       receipts show 3f9c --raw > run.json
     """
-    from receipts.api.answer import Answers
     from receipts.api.receipt import Receipt, stored_receipt
 
     if not isinstance(receipt, str):
@@ -136,7 +135,6 @@ def repro(session: Session, receipt: OneReceipt) -> Answer:
     """
     from dataclasses import asdict
 
-    from receipts.api.answer import Answer
     from receipts.questions.commands import recipe
 
     class Script(Answer):
@@ -173,7 +171,6 @@ def rules(session: Session, code: Code = None) -> Answer:
       receipts rules C101
       receipts rules cold_start
     """
-    from receipts.api.answer import Answer
     from receipts.publish.page import table_of
 
     rules = session.rulebook.rules
@@ -206,7 +203,6 @@ def lanes(session: Session, name: Name = None) -> Answer:
     """
     from dataclasses import asdict
 
-    from receipts.api.answer import Answer
     from receipts.publish.page import Page, table_of
 
     lanes = session.rulebook.lanes
@@ -247,7 +243,6 @@ def axes(session: Session, prefix: Prefix = None, *, role: OfRole = None) -> Ans
     """
     from dataclasses import asdict
 
-    from receipts.api.answer import Answer
     from receipts.base.errors import NotFound, near
     from receipts.receipt.leaves import leaves
 

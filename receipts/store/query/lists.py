@@ -240,7 +240,7 @@ def _by(order: Order, at: ColumnElement[Any], number: ColumnElement[Any]) -> Seq
 
 def _meeting(connection: Connection, pages: Iterable[_Page], terms: Terms, filters: Filters) -> Iterator[Entry]:
     """The receipts of pages that meet every term but those on leaves, in order."""
-    configurations = _Configurations(connection)
+    known: dict[int | None, bool] = {None: False}  # a receipt that the index does not hold
     patterns = [test for test in terms.columns if test.is_pattern]
     for page in pages:
         window = page.rows.subquery("page")
@@ -257,27 +257,24 @@ def _meeting(connection: Connection, pages: Iterable[_Page], terms: Terms, filte
                     for number, configuration, *values in part
                     if all(test.meets(value) for test, value in zip(patterns, values, strict=True))
                 ]
-                numbers = configurations.meeting(met, page.axes)
+                numbers = _meeting_axes(connection, met, page.axes, known)
                 for start in range(0, len(numbers), _ENTRIES):
                     some = numbers[start : start + _ENTRIES]
                     entries = entries_of(connection, some)
                     yield from (entries[number] for number in some if filters.superseded or entries[number].stands)
 
 
-class _Configurations:
-    """Tests receipts for terms on axes; each configuration is read once a list."""
+def _meeting_axes(
+    connection: Connection,
+    receipts: Sequence[tuple[int, int | None]],
+    terms: tuple[AxisTerm, ...],
+    known: dict[int | None, bool],
+) -> list[int]:
+    """Those of some receipts whose configurations meet every term; both are given by their numbers.
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._met: dict[int | None, bool] = {None: False}  # a receipt that the index does not hold
-
-    def __repr__(self) -> str:
-        return f"_Configurations({len(self._met)} read)"
-
-    def meeting(self, receipts: Sequence[tuple[int, int | None]], terms: tuple[AxisTerm, ...]) -> list[int]:
-        """Those of some receipts whose configurations meet every term; both are given by their numbers."""
-        if terms:
-            new = {configuration for _, configuration in receipts} - self._met.keys()
-            for number, values in values_of(self._connection, sorted(filter(None, new))).items():
-                self._met[number] = all(term.has != values.isdisjoint(term.values) for term in terms)
-        return [number for number, configuration in receipts if not terms or self._met.get(configuration, False)]
+    Each configuration is read once a list: ``known`` says of those that were whether they meet the terms.
+    """
+    new = {configuration for _, configuration in receipts} - known.keys() if terms else ()
+    for number, values in values_of(connection, sorted(filter(None, new))).items():
+        known[number] = all(term.has != values.isdisjoint(term.values) for term in terms)
+    return [number for number, configuration in receipts if not terms or known.get(configuration, False)]

@@ -45,6 +45,9 @@ def line_launches(connection: Connection, of: Configuration, kind: str, until: d
     return [entry_of(row) for row in connection.execute(query.order_by(receipts.c.started, receipts.c.seq))]
 
 
+MAX_LAUNCHES: Final = 200  # of one line
+
+
 class Line(NamedTuple):
     """Launches of one line and kind, the oldest first."""
 
@@ -52,8 +55,8 @@ class Line(NamedTuple):
     entries: list[Entry]
 
 
-def recent_lines(connection: Connection, since: datetime, lane: str | None = None, most: int = 200) -> list[Line]:
-    """Every line with a launch that started or was submitted since a moment: its newest ``most`` launches that stand.
+def recent_lines(connection: Connection, since: datetime, lane: str | None = None) -> list[Line]:
+    """Every line with a launch that started or was submitted since a moment: its newest `MAX_LAUNCHES` that stand.
 
     Lines differ by their digest, lane and kind.
     """
@@ -83,7 +86,7 @@ def recent_lines(connection: Connection, since: datetime, lane: str | None = Non
     query = (
         select(ranked.c.line, *(receipts.c[name] for name in COLUMNS))
         .join(ranked, ranked.c.seq == receipts.c.seq)
-        .where(ranked.c.place <= most)
+        .where(ranked.c.place <= MAX_LAUNCHES)
         .order_by(receipts.c.started, receipts.c.seq)
     )
     lines: dict[tuple[int, str, str], Line] = {}
@@ -250,19 +253,17 @@ def _replicate_conditions(
     return conditions
 
 
-def replicate_candidates(
-    connection: Connection, parsed: Parsed, own: Configuration, until: datetime | None = None
-) -> list[str]:
+def replicate_candidates(connection: Connection, parsed: Parsed, own: Configuration) -> list[str]:
     """Ids of stored launches that may differ from this one in no axis; the caller compares them.
 
     ``own`` is its configuration: they are looked up where the axis index holds its lane; else what SQL can tell apart
     is left out. Those that ended as it did come first, of these what is a sample of the rate, and the newest: spoilt
     and failed launches, however many and new, keep no good one from being seen. Beside one that failed only such as
-    failed alike. Those that ran after ``until`` are left out.
+    failed alike.
     """
     run = parsed.receipt.run
     query = select(receipts.c.id).where(
-        *_replicate_conditions(connection, parsed, own, until), receipts.c.launch != run.launch
+        *_replicate_conditions(connection, parsed, own, None), receipts.c.launch != run.launch
     )
     query = query.order_by(receipts.c.outcome != run.outcome, _SPOILT, receipts.c.started.desc(), receipts.c.seq.desc())
     return list(connection.execute(query).scalars())

@@ -32,9 +32,9 @@ def engine_of_name(name: str) -> Sqlite | Postgres:
     return _ENGINES[name]
 
 
-def distinct_texts(target: Column[Any], start: str = "") -> Select[Any]:
-    """The distinct texts of an indexed column from a beginning on, in order: a look-up each, however many rows."""
-    walk = select(func.min(target).label("text")).where(target >= start).cte("walk", recursive=True)
+def distinct_texts(target: Column[Any]) -> Select[Any]:
+    """The distinct texts of an indexed column, in order: a look-up each, however many rows."""
+    walk = select(func.min(target).label("text")).cte("walk", recursive=True)
     following = select(func.min(target)).where(target > walk.c.text).scalar_subquery()
     walk = walk.union_all(select(following).where(walk.c.text.is_not(None)))
     return select(walk.c.text).where(walk.c.text.is_not(None))

@@ -14,7 +14,7 @@ from sqlalchemy import table as sqlalchemy_table
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from receipts.store.sql.guards import sqlite_triggers, triggers_by_name
-from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run, run_each
+from receipts.store.sql.statement import Ask, Row, Rows, SqlStatement, driver_of, run
 
 if TYPE_CHECKING:
     from receipts.store.sql import Insertion, Lookup
@@ -89,7 +89,8 @@ class Sqlite:
                     parameters[place] = value
                 yield parameters
 
-        return run_each(connection, compiled.sql, each())
+        with driver_of(connection, compiled.sql) as driver:
+            return [row for values in each() for row in driver.execute(compiled.sql, values)]
 
     def insert_counted(
         self, connection: Connection, into: Insertion, rows: Sequence[Sequence[Any]], by: int

@@ -113,12 +113,6 @@ def run(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[A
         return driver.execute(sql, values)
 
 
-def run_each(connection: Connection, sql: str, given: Iterable[Sequence[Any]]) -> list[Row]:
-    """Run a query with each of some parameters; gives the rows of all. Raises as `run` does."""
-    with driver_of(connection, sql) as driver:
-        return [row for values in given for row in driver.execute(sql, values)]
-
-
 @contextmanager
 def driver_of(connection: Connection, sql: str) -> Iterator[Any]:
     """The driver's own connection, its errors as SQLAlchemy's."""
