@@ -18,7 +18,7 @@ from typing import Any
 from receipts.base.errors import Problem
 from receipts.base.untrusted_text import expanded
 from receipts.ingest.leaves import at, put
-from receipts.plugins.exchange.mapping import PLACE, MappedField, Mapping, MemoryColumns, Pattern, Rest, Spread
+from receipts.plugins.exchange.mapping import PLACE, Choices, MappedField, Mapping, MemoryColumns, Pattern, Rest, Spread
 from receipts.plugins.exchange.quantity import kind_of, read_quantity, rounded_text
 from receipts.plugins.exchange.table import TableRow
 from receipts.receipt import VERSION
@@ -72,8 +72,13 @@ def assemble(row: TableRow, mapping: Mapping) -> RowDraft:
         day = mapping.notebook.undated
     draft.put("run.started", f"{day.isoformat()}T00:00:00Z")
     draft.put("run.started_stated", str(stated) if stated is not None else "undated")
+
+    def holds(choices: Choices) -> list[bool]:
+        cells = ((row.at(path), values) for path, values in choices.items())
+        return [("" if cell is None else as_text(cell).lower()) in values for cell, values in cells]
+
     for item in mapping.fields:
-        if not draft.has(item.to) and _holds(row, item):
+        if not draft.has(item.to) and all(holds(item.when)) and not any(holds(item.unless)):
             _state(draft, row, item)
     if mapping.notebook.context and (context := filled(mapping.notebook.context, row)) is not None:
         draft.put("run.context", context)
@@ -122,15 +127,6 @@ def as_text(value: Any) -> str:
     return str(getattr(value, "text", value))
 
 
-def _holds(row: TableRow, item: MappedField) -> bool:
-    def text_at(path: str) -> str:
-        value = row.at(path)
-        return "" if value is None else as_text(value).lower()
-
-    wanted = all(text_at(path) in values for path, values in item.when.items())
-    return wanted and not any(text_at(path) in values for path, values in item.unless.items())
-
-
 _SWITCHES = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 
 
@@ -147,7 +143,11 @@ def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
         source = _of_list(source, item)
     if source is None:
         return
-    known, value = _translated(source, item)
+    known, value = True, source
+    if item.map or item.patterns:
+        text = as_text(source)
+        known, value = text.lower() in item.map, item.map.get(text.lower())
+        known, value = (known, value) if known else by_pattern(item.patterns, text)
     if not known:
         if item.otherwise == "refuse":
             expected = ", ".join([*item.map, *(pattern.pattern for pattern, _ in item.patterns)])
@@ -186,16 +186,6 @@ def _of_list(source: list[Any], item: MappedField) -> Any:
         matched = [entry for entry in source if any(pattern.search(entry) for pattern, _ in item.patterns)]
         return matched[0] if matched else None
     return source
-
-
-def _translated(source: Any, item: MappedField) -> tuple[bool, Any]:
-    """The value by the map, else by the first pattern that matches; whether either knows the source."""
-    if not item.map and not item.patterns:
-        return True, source
-    text = as_text(source)
-    if text.lower() in item.map:
-        return True, item.map[text.lower()]
-    return by_pattern(item.patterns, text)
 
 
 def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:

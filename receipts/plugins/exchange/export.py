@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -27,8 +28,7 @@ from receipts.plugins.exchange.rows import Partition, last_of, plain_row, receip
 from receipts.workflows.datasets import FORMAT, ORDER, VERSION, Row
 
 if TYPE_CHECKING:
-    from receipts.plugins.exchange.parquet import ParquetWriter
-    from receipts.plugins.exchange.rows import CsvTable, JsonLines
+    from receipts.plugins.exchange.rows import CsvTable, JsonLines, ParquetWriter
     from receipts.store import Filters, Store
     from receipts.store.snapshot import Snapshot
 
@@ -156,7 +156,7 @@ def export(
 
 def _parquet(work: _Work, about: Mapping[str, Any], place: Path, force: bool) -> int:
     extra("pyarrow", "data", "Parquet")
-    from receipts.plugins.exchange.parquet import ParquetWriter
+    from receipts.plugins.exchange.rows import ParquetWriter
 
     with whole_folder(place, force=force) as folder:
         with ParquetWriter(folder) as writer:
@@ -293,7 +293,8 @@ class _Work:
         self._add(writer, name, rows, all_of=wanted is not None or name in ("purges", "claims", "claim_supersessions"))
 
     def _add(self, writer: Writer, name: str, rows: Iterable[Row], *, all_of: bool = False) -> None:
-        for chunk in _chunks(rows if all_of or self.options.whole else filter(self._speaks, rows)):
+        kept = iter(rows if all_of or self.options.whole else filter(self._speaks, rows))
+        while chunk := list(islice(kept, _CHUNK)):
             writer.add(name, chunk)
             self._count[name] += len(chunk)
 
@@ -306,14 +307,3 @@ class _Work:
 
     def _has(self, subjects: Iterable[tuple[str, str]]) -> bool:
         return all(bytes.fromhex(receipt) in self._chosen for _, receipt in subjects)
-
-
-def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    chunk: list[Row] = []
-    for row in rows:
-        chunk.append(row)
-        if len(chunk) == _CHUNK:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

@@ -22,7 +22,6 @@ from receipts.cli.session import Answer, Session, group, verb
 
 if TYPE_CHECKING:
     from receipts.api.answer import Shown
-    from receipts.plugins.exchange.notebook import ImportedTable
     from receipts.receipt import Document
 
 
@@ -328,7 +327,23 @@ def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer
     imported = import_file(file, mapping_path(mapping))
     documents = [Document(item.parsed.raw, item.row.where) for item in imported.receipts]
     refused = [(item.where, tuple(map(_as_mapped, item.problems))) for item in imported.refused]
-    return deliver(session, documents, refused, to, lambda: _json(imported), lambda where: page(imported, where))
+    data = {
+        "receipts": [
+            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label}
+            for item in imported.receipts
+        ],
+        "refused": [
+            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]}
+            for item in imported.refused
+        ],
+        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in imported.unread],
+        "unnamed": dict(imported.unnamed),
+        "disagreements": [
+            {"row": item.where, "says": item.says, "stated": item.found, "expected": item.expected}
+            for item in imported.disagreements
+        ],
+    }
+    return deliver(session, documents, refused, to, lambda: data, lambda where: page(imported, where))
 
 
 import_.add_command(table, "notebook")
@@ -339,21 +354,3 @@ def _as_mapped(problem: Problem) -> Problem:
     if "required and not stated" not in problem.what or problem.do.startswith("["):
         return problem
     return problem._replace(do=f'add to the mapping: [[field]] to = "{problem.at}" with from = "…" or value = "…"')
-
-
-def _json(table: ImportedTable) -> dict[str, object]:
-    return {
-        "receipts": [
-            {"row": item.row.where, "id": item.parsed.id, "label": item.parsed.receipt.run.label}
-            for item in table.receipts
-        ],
-        "refused": [
-            {"row": item.where, "problems": [problem._asdict() for problem in item.problems]} for item in table.refused
-        ],
-        "unread": [{"row": item.where, "field": item.to, "text": item.text} for item in table.unread],
-        "unnamed": dict(table.unnamed),
-        "disagreements": [
-            {"row": item.where, "says": item.says, "stated": item.found, "expected": item.expected}
-            for item in table.disagreements
-        ],
-    }

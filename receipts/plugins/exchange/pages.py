@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from receipts.base.units import counted
 from receipts.base.untrusted_text import plain, short
-from receipts.publish.page import Page, Points, Section, Table, lines_of, points_of, sections_of, table_of
+from receipts.publish.page import Page, Section, lines_of, points_of, sections_of, table_of
 
 if TYPE_CHECKING:
     from receipts.plugins.exchange.notebook import ImportedTable
@@ -30,12 +30,13 @@ MAX_TEXT = 80
 def table(item: ImportedTable, where: str) -> Page:
     """A table of runs; ``where`` says where its receipts went."""
     unread = Counter((one.to, one.text) for one in item.unread)
-    texts = ((to, f"{short(text, UNREAD)}{_times(count, 'rows')}") for (to, text), count in unread.items())
+    texts = [(to, f"{short(text, UNREAD)}{_times(count, 'rows')}") for (to, text), count in unread.items()]
+    points = points_of(texts[:MAX_SHOWN]) + lines_of(_cut(name for name, _ in texts)[MAX_SHOWN:])
     unnamed = ", ".join(_cut(f"{short(path, UNREAD)} ({count})" for path, count in item.unnamed.items()))
     unnamed = f"columns that no entry names, with their rows: {unnamed}" if unnamed else ""
     sections = (
         Section("disagree", "Does not agree", points=lines_of(_cut(map(str, item.disagreements)))),
-        Section("unread", f"Not read, kept under notes.unread: {len(item.unread)}", points=_cut_points(texts)),
+        Section("unread", f"Not read, kept under notes.unread: {len(item.unread)}", points=points),
         Section("unnamed", "", points=lines_of(filter(None, [unnamed]))),
     )
     answer = f"{counted(len(item.receipts), 'receipt')}, {counted(len(item.refused), 'row')} refused{where}"
@@ -46,8 +47,17 @@ def logs(items: Sequence[PublishedLog], where: str) -> Page:
     """Published logs: receipts by submission, copies of a launch, and what a description says otherwise than a log."""
     receipts = [item for item in items if item.raw is not None]
     copies = (f"{item.place.name} holds the records of {item.copy_of}: one launch" for item in items if item.copy_of)
+    # One for each leaf of a submission on which a log and a description differ, the accelerator first.
+    whats: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        for difference in item.contradictions:
+            whats.setdefault((item.place.context, difference.path), []).append(difference.what)
+    differing = [
+        (f"{context} {path}", f"{short(texts[0], DISAGREEMENT)}{_times(len(texts), 'logs')}")
+        for (context, path), texts in sorted(whats.items(), key=lambda entry: entry[0][1] != "hardware.accelerator")
+    ]
     sections = (
-        Section("disagree", "Does not agree", points=points_of(_disagreements(items))),
+        Section("disagree", "Does not agree", points=points_of(differing)),
         Section("copies", "Copies", points=lines_of(_cut(copies))),
     )
     submissions, launches = {item.place.context for item in receipts}, {item.launch for item in receipts}
@@ -56,16 +66,6 @@ def logs(items: Sequence[PublishedLog], where: str) -> Page:
         f"{counted(len(submissions), 'submission')}, {counted(len(launches), 'launch', 'launches')}{where}"
     )
     return _page(answer, sections)
-
-
-def _disagreements(items: Sequence[PublishedLog]) -> Iterator[tuple[str, str]]:
-    """One for each leaf of a submission on which a log and a description differ, the accelerator first."""
-    seen: dict[tuple[str, str], list[str]] = {}
-    for item in items:
-        for difference in item.contradictions:
-            seen.setdefault((item.place.context, difference.path), []).append(difference.what)
-    for (context, path), whats in sorted(seen.items(), key=lambda entry: entry[0][1] != "hardware.accelerator"):
-        yield f"{context} {path}", f"{short(whats[0], DISAGREEMENT)}{_times(len(whats), 'logs')}"
 
 
 def store(done: ImportedStore) -> Page:
@@ -106,16 +106,25 @@ def _cut(texts: Iterable[str]) -> list[str]:
     return [*every[:MAX_SHOWN], f"and {left} more; see them all with --json"] if left > 0 else every
 
 
-def _cut_points(rows: Iterable[tuple[str, str]]) -> Points:
-    every = list(rows)
-    return points_of(every[:MAX_SHOWN]) + lines_of(_cut(name for name, _ in every)[MAX_SHOWN:])
-
-
 def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair]) -> Page:
     """All submissions, and the pairs that are nearest to each other."""
     intro = "Published, not yours. Step time is the median launch; the spread is that of launches."
     groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
-    spreads = [Section("", " on ".join(of), tables=(_spreads(list(group)),)) for of, group in groups]
+    header = "submission | #chips | #launches | #global batch | step [s] | #spread"
+    spreads = []
+    for of, group in groups:
+        cells = (
+            (
+                item.context,
+                str(item.like.stated.get("hardware.chips", "~")),
+                f"{len(item.seconds)} of {len(item.launches)}",
+                str(item.like.stated.get("batch.global_batch", "~")),
+                f"{item.location:.4g}" if item.location is not None else "~",
+                f"{item.spread:.2%}" if item.spread is not None else "~",
+            )
+            for item in group
+        )
+        spreads.append(Section("", " on ".join(of), tables=(table_of("", header, cells),)))
     single = sum(pair.one_axis for pair in compared)
     about = (
         f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state.",
@@ -153,21 +162,6 @@ def _verdict(pair: SubmissionPair) -> Iterator[str]:
         yield "No stated axis differs: the effect is that of the machines, or of an axis which neither states."
     else:
         yield f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
-
-
-def _spreads(group: Sequence[SubmissionSpread]) -> Table:
-    rows = (
-        (
-            item.context,
-            str(item.like.stated.get("hardware.chips", "~")),
-            f"{len(item.seconds)} of {len(item.launches)}",
-            str(item.like.stated.get("batch.global_batch", "~")),
-            f"{item.location:.4g}" if item.location is not None else "~",
-            f"{item.spread:.2%}" if item.spread is not None else "~",
-        )
-        for item in group
-    )
-    return table_of("", "submission | #chips | #launches | #global batch | step [s] | #spread", rows)
 
 
 def _differs(pair: SubmissionPair) -> str:

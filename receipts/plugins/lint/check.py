@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final, Literal
 from receipts import metrics
 from receipts.base.errors import NotFound
 from receipts.judging.rule import StatementCase
+from receipts.metrics import Metric
 from receipts.metrics.registry import Taint
-from receipts.plugins.lint.expect import agrees, disagreeing, readings
+from receipts.plugins.lint.arithmetic import agrees, disagreeing, readings
 from receipts.plugins.lint.statement import UNNAMED, PageRemark, Statement
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import ACCELERATORS
@@ -229,11 +230,7 @@ class Checker:
         metric = metrics.get(item.metric)
         if item.kind == "reading" and item.unit != "×":
             return self._reading(item, b)
-        # The comparison as `receipts compare` gives it.
-        key = (a.id, b.id, metric.name)
-        if key not in self._compared_before:
-            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
-        verdict = self._compared_before[key]
+        verdict = self._compared(a, b, metric)
         result = verdict.headline
         if result is None or result.a.value is None or result.b.value is None:
             return LintResult("unproven", f"{metric.title} is not on both sides", "link receipts that carry it")
@@ -249,6 +246,13 @@ class Checker:
             reading = f"{reading}, and the comparison is open: {verdict.last_line()}"
             return LintResult("unproven", reading, "see: receipts compare")
         return LintResult("holds", reading)
+
+    def _compared(self, a: Parsed, b: Parsed, metric: Metric) -> Comparison:
+        """The comparison as `receipts compare` gives it."""
+        key = (a.id, b.id, metric.name)
+        if key not in self._compared_before:
+            self._compared_before[key] = self._comparisons.compare([a], [b], metric.name)
+        return self._compared_before[key]
 
     @cached_property
     def _lane_words(self) -> LaneWords:

@@ -290,13 +290,9 @@ def ordered(items: list[Statement], block: TextBlock, number: int) -> list[State
     if block.numbered:
         order = f"list {block.numbered}"
         return [replace(item, order=order, about=text) if item.metric == RANKED else item for item in items]
-    return _ordered_in_sentences(items, text, number)
-
-
-def _ordered_in_sentences(items: list[Statement], text: str, number: int) -> list[Statement]:
-    """The statements of a paragraph. One that ranks MFU without a number is added, without values."""
     if "MFU" not in text and all(item.metric != RANKED for item in items):
         return items
+    # A sentence that ranks MFU without a number is added, without values.
     items, spans = list(items), list(sentences(text))
     holding = [
         [at for at, item in enumerate(items) if item.metric == RANKED and start <= item.start < end]

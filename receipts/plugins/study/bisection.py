@@ -12,9 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts import metrics
 from receipts.base.errors import UsageError
+from receipts.base.untrusted_text import UNKNOWN
 from receipts.plugins.study.chain import Judge
 from receipts.plugins.study.lattice import Lattice
 from receipts.plugins.study.missing_runs import launches_needed
+from receipts.publish.page import Page, Section, points_of, sections_of, table_of
+from receipts.publish.readings import ends, signed
+from receipts.publish.text import words
 from receipts.receipt import Parsed
 from receipts.stats.equivalence import MIN_LAUNCHES, SMALLEST_EFFECT, Effect
 
@@ -288,3 +292,48 @@ class _Bisection:
             return launches_needed(self._judge.sigma(self._judge.a), self._delta)
         have = len(self._stored[number].launches)
         return max(1, (self._effect(number).needed or MIN_LAUNCHES) - have)
+
+
+say = words("bisect")
+
+
+def bisection_page(seen: Bisected) -> Page:
+    """The whole page."""
+    lead = [say("inseparable", axes=", ".join(item)) for item in seen.inseparable]
+    if seen.sets == (("code",),) and seen.commits is not None and seen.plan is None:
+        lead.append(say("git", good=seen.commits[0], bad=seen.commits[1]))
+    rows = (
+        (
+            ", ".join(item.moved),
+            item.name,
+            *((UNKNOWN, UNKNOWN) if (one := item.effect) is None else (signed(one.ratio), ends(one.low, one.high))),
+            item.outcome,
+        )
+        for item in seen.steps
+    )
+    table = table_of("", "moved… | launch… ^2 | #change | 95 % interval ^1 | outcome", rows)
+    sections = sections_of(
+        Section("steps", say("steps"), tables=(table,)),
+        Section("avoided", say("avoided"), points=points_of(seen.avoided)),
+    )
+    return Page(
+        say("title", n=len(seen.axes)),
+        headline=(bisection_headline(seen),),
+        lead=tuple(lead),
+        sections=sections,
+    )
+
+
+def bisection_headline(seen: Bisected) -> str:
+    """The answer in one line."""
+    if not seen.changed:
+        if seen.plan is not None:
+            return say("ends", kind=seen.direct.kind, launches=seen.launches)
+        return say("nothing", kind=seen.direct.kind)
+    if seen.plan is not None:
+        moved = seen.steps[-1].moved if seen.steps else seen.axes
+        return say("waiting", axes=", ".join(moved), launches=seen.launches)
+    causes = [say("together", axes=", ".join(item)) if len(item) > 1 else item[0] for item in seen.sets]
+    if len(causes) == 1:
+        return say("explained", change=signed(seen.direct.ratio), axes=causes[0])
+    return say("several", change=signed(seen.direct.ratio), n=len(causes), axes="; ".join(causes))

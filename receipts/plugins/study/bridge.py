@@ -7,7 +7,7 @@ on every hop, with the same launches of a configuration in each. A bridge is als
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -376,32 +376,29 @@ def _route(route: Route) -> dict[str, Any]:
 
 def bridge_as_dot(bridge: Bridge) -> str:
     """The configurations and the hops between them in Graphviz' language: what is not accepted is dashed."""
-    return "\n".join(["digraph bridge {", *(f"  {line}" for line in _lines(bridge)), "}"]) + "\n"
-
-
-def _lines(bridge: Bridge) -> Iterator[str]:
-    yield 'rankdir=LR; node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];'
+    lines = ['rankdir=LR; node [shape=box, fontname="sans-serif"]; edge [fontname="sans-serif"];']
     points = {item.parsed.id: item for hop in bridge.hops for item in (hop.a, hop.b)}
     points = {bridge.a.parsed.id: bridge.a, bridge.b.parsed.id: bridge.b, **points}
     names = {name: f"c{number}" for number, name in enumerate(points)}
     for name, point in points.items():
         end = ", style=bold" if point is bridge.a or point is bridge.b else ""
         counted = f"{len(point.launches)} launch{'es' if len(point.launches) != 1 else ''}"
-        yield f"{names[name]} [label={_quoted(point.name, f'{name[:12]} · {counted}')}{end}];"
+        lines.append(f"{names[name]} [label={_quoted(point.name, f'{name[:12]} · {counted}')}{end}];")
     for hop in bridge.hops:
         style = "" if hop.accepted else f', style=dashed, color="{_COLOURS[hop.verdict.status]}"'
         ratio = percent(hop.gain.log) if hop.gain is not None else "~"
         label = _quoted(hop.axis, ratio if hop.accepted else f"{ratio} · {hop.verdict.status}")
-        yield f"{names[hop.a.parsed.id]} -> {names[hop.b.parsed.id]} [label={label}{style}];"
+        lines.append(f"{names[hop.a.parsed.id]} -> {names[hop.b.parsed.id]} [label={label}{style}];")
     if bridge.route is not None:
         # Configurations that have not been launched, and the hops that would lead over them.
         places = {point.name: names[name] for name, point in points.items()}
         for number, run in enumerate(bridge.route.new):
             places[run.label] = f"m{number}"
-            yield f"m{number} [label={_quoted(run.label, f'{run.launches} launches missing')}, style=dotted];"
+            lines.append(f"m{number} [label={_quoted(run.label, f'{run.launches} launches missing')}, style=dotted];")
         for leg in bridge.route.legs:
             if leg.state == "not run":
-                yield f"{places[leg.a]} -> {places[leg.b]} [label={_quoted(leg.axis)}, style=dotted];"
+                lines.append(f"{places[leg.a]} -> {places[leg.b]} [label={_quoted(leg.axis)}, style=dotted];")
+    return "\n".join(["digraph bridge {", *(f"  {line}" for line in lines), "}"]) + "\n"
 
 
 _COLOURS = {"rejected": "red", "inconclusive": "gray40"}

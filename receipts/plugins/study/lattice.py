@@ -6,6 +6,7 @@ apart. The shortest chains come first; each hop is judged when a way needs it, u
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,6 @@ from typing import Any, Final
 from receipts import metrics
 from receipts.axes.configuration import Configuration
 from receipts.axes.effective import OPEN_MAPS, axis_of
-from receipts.axes.lane import Lane
 from receipts.base.errors import InputError
 from receipts.judging.comparison import Request, compare
 from receipts.judging.rulebook import Rulebook
@@ -142,31 +142,23 @@ class Lattice:
 
     def _tokens(self, number: int) -> float:
         moved = self.moved(number)
-        side = {path: (self._b if path in moved else self._a).parsed for path in _STEP}
-        tokens = 1.0
-        for path, parsed in side.items():
-            tokens *= parsed.stated.get(path) or 1
-        return tokens
+        sides = {path: (self._b if path in moved else self._a).parsed for path in _STEP}
+        return math.prod((parsed.stated.get(path) or 1 for path, parsed in sides.items()), start=1.0)
 
     @cached_property
     def _per_token(self) -> float | None:
         """Chip-seconds a token, the mean of the ends that tell it."""
-        rates = [item for end in (self._a.parsed, self._b.parsed) if (item := _chip_seconds(end, self._lane))]
+        rates = []
+        for end in (self._a.parsed, self._b.parsed):
+            step = Launch(end, self._lane).read(metrics.get("step_seconds")).value
+            chips = end.stated.get("hardware.chips")
+            if step and chips:
+                tokens = math.prod((end.stated.get(path) or 1 for path in _STEP), start=1.0)
+                rates.append(float(chips) * step / tokens)
         return sum(rates) / len(rates) if rates else None
 
 
 _STEP: Final = ("batch.global_batch", "batch.sequence_length")
-
-
-def _chip_seconds(parsed: Parsed, lane: Lane) -> float | None:
-    step = Launch(parsed, lane).read(metrics.get("step_seconds")).value
-    chips = parsed.stated.get("hardware.chips")
-    if step is None or chips is None:
-        return None
-    tokens = 1.0
-    for path in _STEP:
-        tokens *= parsed.stated.get(path) or 1
-    return float(chips) * step / tokens
 
 
 def _typed(parsed: Parsed) -> Iterator[tuple[str, Any]]:

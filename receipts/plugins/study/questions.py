@@ -127,8 +127,7 @@ def sweep(
     from receipts.api.answer import Answer
     from receipts.api.session import documents
     from receipts.judging.verdict import verdict_to_json
-    from receipts.plugins.study.pages import sweep_page
-    from receipts.plugins.study.sweep import sweep
+    from receipts.plugins.study.sweep import sweep, sweep_page
     from receipts.questions.comparisons import Comparisons
 
     unique = list({item.id: item for group in session.groups(receipts) for item in group}.values())
@@ -195,8 +194,7 @@ def bisect(
     from dataclasses import asdict
 
     from receipts.api.answer import Answer
-    from receipts.plugins.study.bisection import bisect
-    from receipts.plugins.study.pages import bisection_page
+    from receipts.plugins.study.bisection import bisect, bisection_page
     from receipts.questions.plan import file_name, write_plan
 
     store = session.store

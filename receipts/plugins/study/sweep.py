@@ -6,6 +6,7 @@ one counted axis apart.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,12 +15,16 @@ from typing import Any
 from receipts import metrics
 from receipts.axes import difference_under, effective
 from receipts.axes.configuration import input_value
-from receipts.axes.inputs import PREFIX
+from receipts.axes.inputs import PREFIX, leaf
 from receipts.base.errors import NotFound, UsageError, every, near
+from receipts.base.untrusted_text import UNKNOWN
 from receipts.emit.launch_values import normal
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook, RuleSet
-from receipts.judging.verdict import Comparison, Level, Lost, Question
+from receipts.judging.verdict import Comparison, Level, Lost, MetricResult, Question
+from receipts.publish.page import Cell, Page, Section, points_of, sections_of, table_of
+from receipts.publish.readings import ends, named, number, signed
+from receipts.publish.text import words
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Parsed
 from receipts.receipt.document import UNFAILED
@@ -171,3 +176,76 @@ def _reason(verdict: Comparison, parsed: Parsed, rules: RuleSet) -> str:
     if any(item.code in rules.about(Topic.AXES) for item in errors):
         return f"{len(verdict.counted)} axes: {', '.join(verdict.counted)}"
     return f"{errors[0].code} {errors[0].name}" if errors else "rejected"
+
+
+say = words("sweep")
+
+
+def sweep_page(sweep: Sweep, metric: str) -> Page:
+    """The whole page."""
+    reasons: dict[str, list[str]] = {}
+    for at, cell in enumerate(sweep.cells):
+        if cell.refused:
+            reasons.setdefault(cell.refused, []).append(str(at))
+    # One cell a row; the last part of an axis names its column.
+    varied = " | ".join(map(leaf, sweep.vary))
+    header = f"# | {varied} | #launches ^5 | #{named(metrics.get(metric))} ^1"
+    header += " | #change | 95 % interval ^3 | verdict | effect ^2 | label… ^4"
+    grid = table_of("Grid", header, (_sweep_cell(sweep, at, item, metric) for at, item in enumerate(sweep.cells)))
+    pairs = ", ".join(say("link", a=link.a, b=link.b, axis=link.axis) for link in sweep.links)
+    sections = sections_of(
+        Section("grid", say("grid"), tables=(grid,)),
+        Section("refused", say("refused"), points=points_of((", ".join(at), why) for why, at in reasons.items())),
+        Section("links", say("links"), (pairs,) if pairs else ()),
+    )
+    return Page(say("grid"), headline=_sweep_headline(sweep, metric), sections=sections)
+
+
+def _sweep_headline(sweep: Sweep, metric: str) -> Cell:
+    """How many cells came out how, and the best of those that are accepted."""
+    statuses: Counter[str] = Counter(cell.against_base.status for cell in sweep.cells if cell.against_base is not None)
+    if not statuses:
+        return (say("alone"),)
+    counts = [say("count", n=statuses[key], status=name) for key, name in say.named("status").items() if statuses[key]]
+    base = next(at for at, cell in enumerate(sweep.cells) if cell.against_base is None)
+    better = metrics.get(metric).better
+    accepted = [
+        (result.ratio, at)
+        for at, cell in enumerate(sweep.cells)
+        if cell.against_base is not None and cell.against_base.status == "accepted"
+        if (result := _result(cell, metric)) is not None and result.ratio is not None
+    ]
+    if accepted:
+        best, at = max(accepted) if better == "higher" else min(accepted)
+        gains = best > 1.0 if better == "higher" else best < 1.0
+        counts.append(say("best", change=signed(best), cell=at) if gains else say("base_best"))
+    return (say("headline", n=statuses.total(), base=base, counts=", ".join(counts)),)
+
+
+def _sweep_cell(sweep: Sweep, at: int, cell: SweepCell, metric: str) -> tuple[str, ...]:
+    result, verdict = _result(cell, metric), cell.against_base
+    own = result.b.value if result is not None else None
+    against = ("base", "", "", "")
+    if verdict is not None:
+        change = (UNKNOWN, UNKNOWN)
+        if result is not None:
+            change = (signed(result.ratio), ends(result.effect.low, result.effect.high))
+        against = (*change, verdict.status, "refused" if cell.refused else verdict.effect)
+    else:  # the base has its value from any comparison with it
+        own = next((item.a.value for other in sweep.cells if (item := _result(other, metric)) is not None), None)
+    count, lost = len(cell.launches), len(cell.lost)
+    return (
+        str(at),
+        *cell.coordinates,
+        f"{count} of {count + lost}" if lost else str(count),
+        number(metrics.get(metric), own) if own is not None else "~",
+        *against,
+        cell.launches[0].receipt.run.label or cell.launches[0].id[:12],
+    )
+
+
+def _result(cell: SweepCell, metric: str) -> MetricResult | None:
+    """The result of a cell against the base for one metric; None for the base itself."""
+    if cell.against_base is None:
+        return None
+    return next((item for item in cell.against_base.results if item.metric == metric), None)

@@ -97,7 +97,7 @@ def plan_command(
 
 def _planned(designed: Designed, folder: str | None, hosts: tuple[str, ...]) -> Answer:
     from receipts.base import files
-    from receipts.plugins.study.pages import experiment_page
+    from receipts.plugins.study.progress import experiment_page
 
     experiment = designed.experiment
     if folder is not None and not designed.short:
@@ -116,8 +116,7 @@ def _planned(designed: Designed, folder: str | None, hosts: tuple[str, ...]) -> 
 
 def _follow_experiment(session: Session, folder: Path) -> Answer:
     from receipts.plugins.study.experiment import read_experiment
-    from receipts.plugins.study.pages import progress_page
-    from receipts.plugins.study.progress import progress_of
+    from receipts.plugins.study.progress import progress_of, progress_page
 
     experiment = read_experiment(folder)
     progress = progress_of(session.store, session.rulebook, experiment)

@@ -98,9 +98,9 @@ def watch(
     lines = store.query.recent_lines(since, lane)
     chosen = [line for line in lines if len(line.entries) >= MIN_LAUNCHES]
     known: dict[tuple[int, str], list[Incident]] = {}
-    for item in store.published.incidents([line.digest for line in chosen]):
-        if item.metric == metric:
-            known.setdefault((item.line, item.kind), []).append(item)
+    for incident in store.published.incidents([line.digest for line in chosen]):
+        if incident.metric == metric:
+            known.setdefault((incident.line, incident.kind), []).append(incident)
     opened: list[IncidentEvent] = []
     closed: list[IncidentEvent] = []
     still: list[Incident] = []
@@ -109,11 +109,15 @@ def watch(
         head = line.entries[-1]
         seen = history(line.entries, line.digest, rulebook.lanes.of(head.lane), metrics.get(metric), store.parsed)
         mine = known.get((line.digest, head.kind), [])
-        opened += [
-            _event(seen, item, owner)
-            for item in seen.changes
-            if item.is_incident and not any(_same(seen, item, other) for other in mine)
-        ]
+        for item in seen.changes:
+            if item.is_incident and not any(_same(seen, item, other) for other in mine):
+                place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
+                name = hashlib.sha256(place.encode()).hexdigest()[:12]
+                suspects = ", ".join(item.moved) or "no axis that the receipts state"
+                change = signed_percent(item.change.ratio - 1.0)
+                reason = f"{seen.metric} {change} from {item.first.name} on; moved: {suspects}"
+                data = as_data(seen, item)
+                opened.append(IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, data, reason, owner))
         for other in mine:
             if other.closed is None:
                 back = _is_back(seen, other)
@@ -141,14 +145,6 @@ def close(store: Store, name: str, reason: str) -> tuple[Incident, Notice]:
     others = [item for item in store.published.incidents([every[0].line]) if item.closed is None]
     is_open = sum(_thread(item) == _thread(every[0]) for item in others)
     return every[0], notice("closed", every[0], is_open, reason)
-
-
-def _event(seen: History, item: LineChange, owner: str | None) -> IncidentEvent:
-    place = f"{seen.line}\0{seen.kind}\0{seen.metric}\0{item.first.id}"
-    name = hashlib.sha256(place.encode()).hexdigest()[:12]
-    suspects = ", ".join(item.moved) or "no axis that the receipts state"
-    reason = f"{seen.metric} {signed_percent(item.change.ratio - 1.0)} from {item.first.name} on; moved: {suspects}"
-    return IncidentEvent(name, "opened", seen.line, seen.kind, seen.metric, as_data(seen, item), reason, owner)
 
 
 def _closing(item: Incident, reason: str) -> IncidentEvent:

@@ -16,7 +16,7 @@ import pytest
 
 import rule_cases
 from receipts.cli import main
-from receipts.plugins.lint.expect import ratios
+from receipts.plugins.lint.arithmetic import ratios
 from receipts.plugins.lint.page import page
 from receipts.plugins.lint.statement import Statement
 from receipts.publish.terminal import Terminal
