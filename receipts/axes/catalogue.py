@@ -70,7 +70,7 @@ class Bookkeeping:
 
     @cached_property
     def _names(self) -> Mapping[str, str]:
-        shipped = ((name, role) for role, entry in _roles().items() for name in entry["names"])
+        shipped = ((name, role) for role, entry in bookkeeping_table()["roles"].items() for name in entry["names"])
         return {**dict(shipped), **{name: role for role, names in self.added.items() for name in names}}
 
     def role(self, key: str, *values: str | None) -> str:
@@ -92,12 +92,17 @@ class Bookkeeping:
             return "logging"
         if last in table["generic"] and not set(table["parents"]).isdisjoint(above):
             return "naming"
-        length = _roles()[LENGTH]
+        length = bookkeeping_table()["roles"][LENGTH]
         if last in length["generic"] and (not above or above[-1] in length["parents"]):
             return LENGTH
         places = (role for role, names in table["places"].items() if last in names)
         role = next(places, "")
-        if role and all(value is None or _is_path(value) or normal(value) in _IDLE for value in values):
+        if role and all(
+            value is None
+            or (not is_number(value) and ("/" in value or "." in value.strip(".")))  # a path
+            or normal(value) in _IDLE
+            for value in values
+        ):
             return role
         # What a name holds by names of its own, as `--run-name lr=0.1`.
         return next((self._names[part] for part in above if self._names.get(part) == "naming"), "")
@@ -112,11 +117,11 @@ class Bookkeeping:
 
     def of_witness(self, key: str) -> bool:
         """Whether a launch may differ in an input from the one whose path it shows: it was told to profile."""
-        return key.rpartition(".")[2] in _roles()["profile"]["of_witnesses"]
+        return key.rpartition(".")[2] in bookkeeping_table()["roles"]["profile"]["of_witnesses"]
 
     def follows_length(self, keys: frozenset[str]) -> bool:
         """Whether the schedule of a launch with these keys follows its length: it has one, and no length of its own."""
-        last, entry = {key.rpartition(".")[2] for key in keys}, _roles()[LENGTH]
+        last, entry = {key.rpartition(".")[2] for key in keys}, bookkeeping_table()["roles"][LENGTH]
         return not last.isdisjoint(entry["schedules"]) and last.isdisjoint(entry["schedule_lengths"])
 
 
@@ -125,7 +130,7 @@ BUILT_IN_BOOKKEEPING: Final = Bookkeeping()
 
 def bookkeeping_reason(role: str) -> str:
     """Why a role is not a setting."""
-    return str(_roles().get(role, {}).get("why", "it changes no step"))
+    return str(bookkeeping_table()["roles"].get(role, {}).get("why", "it changes no step"))
 
 
 def checked_bookkeeping(table: Any, where: str) -> dict[str, tuple[str, ...]]:
@@ -145,20 +150,10 @@ def checked_bookkeeping(table: Any, where: str) -> dict[str, tuple[str, ...]]:
     return {role: tuple(names) for role, names in table.items()}
 
 
-@cache
-def _roles() -> Mapping[str, Any]:
-    roles: Mapping[str, Any] = bookkeeping_table()["roles"]
-    return roles
-
-
 def _further(value: str) -> str:
     """The words of an option's value but the first; empty if it is one word."""
     form = normal(value)
     return form[1:-1].partition(", ")[2] if form[:1] == "[" and value[-1:] == "]" else ""
-
-
-def _is_path(value: str) -> bool:
-    return not is_number(value) and ("/" in value or "." in value.strip("."))
 
 
 # One more whenever an effective value is read otherwise than before: indexes made by another version are made anew.

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar
 
+from receipts.base.units import named
 from receipts.metrics.flops.geometry import (
     ATTENTION_WIDTHS,
     MIXER_WIDTHS,
@@ -376,7 +377,6 @@ class EstimateInputs:
         return next((str(self.stated[path]).lower() for path in paths if self.stated.get(path) is not None), "")
 
 
-_SHOWN = 4  # names of features; of more it says how many
 _CACHE_TYPE, _CACHE_BLOCK = "features.kv_cache_dtype", "features.kv_block_size"
 _PASS = "features.max_num_batched_tokens"
 LATENT = ("features.kv_lora_rank", "features.qk_rope_head_dim")  # as the configurations of Hugging Face name them
@@ -431,6 +431,4 @@ def assume_unpriced(facts: EstimateInputs, framework: FrameworkMemory, known: Co
     ]
     without = [name for name in on if name not in (*known, "complete")]
     if without:
-        more = f" and {len(without) - _SHOWN} more" if len(without) > _SHOWN else ""
-        names = ", ".join(without[:_SHOWN]) + more
-        facts.assume("features", "no bytes", f"no formula for {names}")
+        facts.assume("features", "no bytes", f"no formula for {named(without, 4)}")

@@ -61,10 +61,18 @@ def _replicated(name: str, whole: float) -> Tensor:
 
 def block(model: Architecture, layout: ParallelLayout, kind: BlockKind) -> tuple[Tensor, ...]:
     """The tensors of one block on a rank."""
-    if kind is BlockKind.ATTENTION:
+    if kind is BlockKind.ATTENTION or (kind is BlockKind.SPARSE_ATTENTION and model.indexer is None):
         return _attention(model, layout)
-    if kind is BlockKind.SPARSE_ATTENTION:
-        return (*_attention(model, layout), *_indexer(model))
+    if kind is BlockKind.SPARSE_ATTENTION and (indexer := model.indexer) is not None:
+        # Whole on every tensor rank (Megatron-Core, experimental_attention_variant/dsa.py: `duplicated`), with the
+        # LayerNorm of its key.
+        query = model.latent.query if model.latent is not None and model.latent.query else model.hidden
+        whole = indexer.projections(model.hidden, query)
+        return (
+            *_attention(model, layout),
+            Tensor("indexer", Owner.REPLICATED, whole, whole, matrix=True),
+            _replicated("indexer norm", 2 * indexer.width),
+        )
     if kind is BlockKind.MLP:
         return (
             _replicated("mlp norm", model.hidden),
@@ -92,21 +100,6 @@ def _attention(model: Architecture, layout: ParallelLayout) -> tuple[Tensor, ...
         _replicated("attention norm", h),
         Tensor("qkv", Owner.TENSOR, h * (query + 2 * key_value) * d, whole, matrix=True),
         _tensor("attention out", model.heads * d * h, layout.tensor),
-    )
-
-
-def _indexer(model: Architecture) -> tuple[Tensor, ...]:
-    """Whole on every tensor rank (Megatron-Core, experimental_attention_variant/dsa.py: `duplicated`), with the
-    LayerNorm of its key.
-    """
-    indexer = model.indexer
-    if indexer is None:
-        return ()
-    query = model.latent.query if model.latent is not None and model.latent.query else model.hidden
-    whole = indexer.projections(model.hidden, query)
-    return (
-        Tensor("indexer", Owner.REPLICATED, whole, whole, matrix=True),
-        _replicated("indexer norm", 2 * indexer.width),
     )
 
 

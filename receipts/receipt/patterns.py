@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from receipts.base.errors import InputError, Problem
+from receipts.base.errors import Problem
 
 
 class BlockKind(StrEnum):
@@ -216,24 +216,23 @@ def shortest_tile(text: str, depth: int) -> str:
     return stack[: len(text)]
 
 
-def counts(pattern: Pattern | str, depth: int | None = None, alphabet: str | None = None) -> Mapping[str, int]:
-    """Blocks by letter in a main stack of `depth` blocks (as written where None), only letters that occur.
+def counts(pattern: Pattern, depth: int) -> Mapping[str, int]:
+    """Blocks by letter in a main stack of `depth` blocks, only letters that occur.
 
-    AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R. Raises InputError if a text is not a pattern.
+    AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R.
     """
-    known = _read_or_raise(pattern, alphabet)
     # Counted by whole tiles: a depth is whatever somebody wrote, and no stack of that height is laid out.
-    tiles, rest = divmod(len(known.blocks) if depth is None else depth, len(known.blocks))
-    whole, part = "".join(known.blocks), "".join(known.blocks[:rest])
-    totals = {letter: tiles * whole.count(letter) + part.count(letter) for letter in ALPHABETS[known.alphabet].letters}
+    tiles, rest = divmod(depth, len(pattern.blocks))
+    whole, part = "".join(pattern.blocks), "".join(pattern.blocks[:rest])
+    letters = ALPHABETS[pattern.alphabet].letters
+    totals = {letter: tiles * whole.count(letter) + part.count(letter) for letter in letters}
     return MappingProxyType({letter: count for letter, count in totals.items() if count})
 
 
-def kind_counts(pattern: Pattern | str, depth: int | None = None) -> Mapping[BlockKind, int]:
+def kind_counts(pattern: Pattern, depth: int) -> Mapping[BlockKind, int]:
     """Blocks by kind, as `counts`; this is what a FLOPs formula sums over."""
-    known = _read_or_raise(pattern)
-    table = ALPHABETS[known.alphabet].letters
-    return MappingProxyType({table[letter]: count for letter, count in counts(known, depth).items()})
+    table = ALPHABETS[pattern.alphabet].letters
+    return MappingProxyType({table[letter]: count for letter, count in counts(pattern, depth).items()})
 
 
 def family_of(text: str, alphabet: str | None = None) -> str | None:
@@ -247,13 +246,13 @@ def family_of(text: str, alphabet: str | None = None) -> str | None:
     return "moe" if BlockKind.EXPERT in kinds else "sparse" if BlockKind.SPARSE_ATTENTION in kinds else "dense"
 
 
-def contradiction(pattern: Pattern | str, family: str) -> str:
+def contradiction(pattern: Pattern, family: str) -> str:
     """Why `family` cannot be the family of this pattern; empty if the pattern allows it.
 
     Families overlap, so only what a word denies or promises is held against it: a hybrid with experts may
     be called `moe`, and attention that a letter does not call sparse may be `sparse`.
     """
-    kinds = _read_or_raise(pattern).kinds()
+    kinds = pattern.kinds()
     attends, keeps, routes = kinds & ATTENDING, kinds & STATEFUL, BlockKind.EXPERT in kinds
     wrong = {
         "dense": "it has expert blocks" if routes else _has(keeps),
@@ -267,12 +266,3 @@ def contradiction(pattern: Pattern | str, family: str) -> str:
 
 def _has(kinds: frozenset[BlockKind]) -> str:
     return f"it has {' and '.join(sorted(kinds))} blocks" if kinds else ""
-
-
-def _read_or_raise(pattern: Pattern | str, alphabet: str | None = None) -> Pattern:
-    if isinstance(pattern, Pattern):
-        return pattern
-    result = read_pattern(pattern, alphabet)
-    if isinstance(result, Pattern):
-        return result
-    raise InputError(f"pattern {pattern!r}", result)
