@@ -98,13 +98,12 @@ class Comparison(Answer):
     @cached_property
     def memory(self) -> tuple[list[str], Pressure]:
         """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
-        from receipts.metrics import chip_words as words
-        from receipts.metrics.chip_pressure import pressure
+        from receipts.metrics.chip_pressure import compared, pressure
         from receipts.metrics.chips import account
 
         a, b = ([account(item) for item in side] for side in (self.sides.a, self.sides.b))
         change = pressure(a, b, spread=self.sides.facts.chip_spread)
-        return words.compared(a, b, change), change
+        return compared(a, b, change), change
 
     @cached_property
     def envelope(self) -> dict[str, str]:

@@ -149,7 +149,7 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
 
 
 def _sentences(whole: Account, *, several: bool) -> Iterator[str]:
-    from receipts.metrics import chip_words as words
+    from receipts.metrics import chip_pressure as words
 
     fullest = whole.worst("peak") or whole.worst("used")
     if several:

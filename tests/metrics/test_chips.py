@@ -9,7 +9,7 @@ import pytest
 import rule_cases
 from receipts import metrics
 from receipts.metrics import Launch
-from receipts.metrics import chip_words as words
+from receipts.metrics import chip_pressure as words
 from receipts.metrics.chip_pressure import pressure
 from receipts.metrics.chips import METRICS, PHASES, Account, account, account_json
 from receipts.receipt.measurement import AggregateMemory, ChipMemory, Memory

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.lineage import ran_on
 from receipts.base.untrusted_text import plain
-from receipts.metrics import chip_words as words
+from receipts.metrics import chip_pressure as words
 from receipts.metrics.chip_pressure import middle, pressure, pressure_json
 from receipts.metrics.chips import METRICS, PHASES, TITLES, account, account_json
 from receipts.plugins.chips.topology import WORST, ChipLayout, Heat, chip_picture, layout

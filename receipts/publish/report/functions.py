@@ -19,7 +19,7 @@ from receipts.base import units
 from receipts.base.units import counted
 from receipts.base.untrusted_text import plain
 from receipts.judging.rule import Topic
-from receipts.metrics.chip_words import ordinals
+from receipts.metrics.chip_pressure import ordinals
 from receipts.publish.page import Cell, Code, Link, Mark, State, marked
 from receipts.publish.report.page import MIN_ROWS, joined, known_rules, link, links, numbered, place, rule
 from receipts.publish.text import NOTE, amount, change, gib, number, percent, span, words

@@ -132,12 +132,11 @@ def pair(
     claims: Sequence[str] = (),
 ) -> PairData:
     """The values of the page: a comparison with the receipts that it was made of."""
-    from receipts.metrics import chip_words as words
-    from receipts.metrics.chip_pressure import pressure
+    from receipts.metrics.chip_pressure import compared, pressure
     from receipts.metrics.chips import account
 
     a, b = ([account(item) for item in side] for side in (left, right))
-    memory = words.compared(a, b, pressure(a, b, spread=facts.chip_spread))
+    memory = compared(a, b, pressure(a, b, spread=facts.chip_spread))
     seen = [item for item in facts.witnesses if item.id in verdict.witnesses]
     judged = {item.id: _judged_alone(item, rulebook, facts) for item in (*left, *right, *seen)}
     described = (read_again(item, rulebook, judged[item.id], facts) for item in (*left, *right, *seen))
