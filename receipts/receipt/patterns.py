@@ -216,20 +216,20 @@ def shortest_tile(text: str, depth: int) -> str:
     return stack[: len(text)]
 
 
-def counts(pattern: Pattern, depth: int) -> Mapping[str, int]:
-    """Blocks by letter in a main stack of `depth` blocks, only letters that occur.
+def counts(pattern: Pattern, depth: int | None) -> Mapping[str, int]:
+    """Blocks by letter in a main stack of `depth` blocks (as written where None), only letters that occur.
 
     AEMEAEMEAEMR at 52 is 13 A, 13 M, 22 E and 4 R.
     """
     # Counted by whole tiles: a depth is whatever somebody wrote, and no stack of that height is laid out.
-    tiles, rest = divmod(depth, len(pattern.blocks))
+    tiles, rest = divmod(len(pattern.blocks) if depth is None else depth, len(pattern.blocks))
     whole, part = "".join(pattern.blocks), "".join(pattern.blocks[:rest])
     letters = ALPHABETS[pattern.alphabet].letters
     totals = {letter: tiles * whole.count(letter) + part.count(letter) for letter in letters}
     return MappingProxyType({letter: count for letter, count in totals.items() if count})
 
 
-def kind_counts(pattern: Pattern, depth: int) -> Mapping[BlockKind, int]:
+def kind_counts(pattern: Pattern, depth: int | None) -> Mapping[BlockKind, int]:
     """Blocks by kind, as `counts`; this is what a FLOPs formula sums over."""
     table = ALPHABETS[pattern.alphabet].letters
     return MappingProxyType({table[letter]: count for letter, count in counts(pattern, depth).items()})
