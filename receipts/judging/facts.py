@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from receipts.axes.lane import Grade
+from receipts.base.units import counted
 from receipts.judging.witness import Side, names, side_of
 from receipts.receipt import Parsed
 
@@ -201,8 +202,14 @@ class ShapeStanding(NamedTuple):
         how = ceiling_grade(self.ceiling.launches, self.ceiling.days, self.ceiling.hosts)
         if self.word == "beyond":
             return f"beyond: the nearest {how} shape is {shape_in_words(self.ceiling)}"
+        # How often it was sustained, as far as anybody counted.
+        launches, days, hosts = self.ceiling.launches, self.ceiling.days, self.ceiling.hosts
+        more = " or more" if launches >= COUNTED else ""
+        times = [f"{launches}{more} launch{'es' if launches != 1 else ''}"]
+        times += [counted(days, "day")] if days is not None else []
+        times += [counted(hosts, "host")] if hosts else []
         preposition = "at" if self.word == "at" else "inside"
-        return f"{preposition} a {how} ceiling, {shape_in_words(self.ceiling)}: {times_sustained(self.ceiling)}"
+        return f"{preposition} a {how} ceiling, {shape_in_words(self.ceiling)}: {', '.join(times)}"
 
 
 UNKNOWN_STANDING: Final = ShapeStanding("unknown")
@@ -214,15 +221,6 @@ def shape_in_words(shape: ReachedShape) -> str:
         f"{shape.sequence_length:,} tokens, micro batch {shape.micro_batch}, depth {shape.depth} "
         f"on {shape.chips} chip{'s' if shape.chips != 1 else ''}"
     )
-
-
-def times_sustained(shape: ReachedShape) -> str:
-    """How often it was sustained, as far as anybody counted."""
-    more = " or more" if shape.launches >= COUNTED else ""
-    parts = [f"{shape.launches}{more} launch{'es' if shape.launches != 1 else ''}"]
-    parts += [f"{shape.days} day{'s' if shape.days != 1 else ''}"] if shape.days is not None else []
-    parts += [f"{shape.hosts} host{'s' if shape.hosts != 1 else ''}"] if shape.hosts else []
-    return ", ".join(parts)
 
 
 def shape_standing(

@@ -62,15 +62,6 @@ def _gaps(apart: Difference, side: Literal["a", "b"]) -> list[Unknown]:
     return [Unknown(gap.axis, tuple(Member(item.path, None, None) for item in gap.members), side) for gap in items]
 
 
-def check_one_request(group: Sequence[Parsed], side: Literal["a", "b"], lane: Lane) -> None:
-    """Raises UsageError if launches were asked for different configurations, whatever path they took."""
-    head, requested = group[0], as_requested(group[0])
-    for other in group[1:]:
-        apart = difference_under(lane, requested, as_requested(other))
-        if apart.changed:
-            raise _mixed(side, head, other, apart)
-
-
 def _mixed(side: str, head: Parsed, other: Parsed, apart: Difference) -> UsageError:
     return UsageError(
         f"side {side.upper()} mixes configurations: {head.name} and {other.name} differ in "
@@ -201,7 +192,12 @@ class JudgedSide:
             else:
                 rest.append(item.submitted)
                 lost.append(Lost(self.letter, item.submitted.id, its_grade.why))
-        check_one_request([kept[0].submitted, *rest], self.letter, self.judged[0].case.lane)
+        # Launches of one side were asked for one configuration, whatever path they took.
+        lane, head, requested = self.judged[0].case.lane, kept[0].submitted, as_requested(kept[0].submitted)
+        for other in rest:
+            apart = difference_under(lane, requested, as_requested(other))
+            if apart.changed:
+                raise _mixed(self.letter, head, other, apart)
         return replace(self, judged=tuple(kept), lost=(*self.lost, *lost))
 
 

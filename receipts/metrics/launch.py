@@ -20,6 +20,7 @@ from receipts.metrics.registry import MetricReading
 from receipts.receipt import Parsed
 from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.measurement import Measurement
+from receipts.stats.distributions import median
 
 if TYPE_CHECKING:
     from receipts.axes import Difference
@@ -207,8 +208,6 @@ class Launch:
         start, stop, left_out = self.segment[:3]
         if left_out == tuple(range(start, start + len(left_out))):
             return self.median(start + len(left_out), stop)
-        from receipts.stats.distributions import median
-
         return median(self.segment.of(self.durations))
 
     @cached_property
@@ -243,15 +242,11 @@ class Launch:
         """Of steps that are left out: how many are of ordinary length, and by what share the level moves with them."""
         assert self.segment is not None
         assert self.level is not None
-        from receipts.stats.distributions import median
-
         more = [seconds for at in positions if (seconds := self.durations[at]) < LONG * self.level]
         return len(more), median([*self.segment.of(self.durations), *more]) / self.level - 1
 
     def median(self, start: int, stop: int) -> float:
         """The median step from one position to before another."""
-        from receipts.stats.distributions import median
-
         return median(self.durations[start:stop])
 
     @cached_property

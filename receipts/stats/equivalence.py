@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["faster", "slower", "equivalent", "ambiguous", "indicated", "unproven"]
 Design = Literal["welch", "paired", "turns", "blocked", "sessions", "days", "pooled", "single", "exact"]
-Confusion = Literal["", "days", "order"]
 Better = Literal["lower", "higher"]
-Spread = Source
 
 SMALLEST_EFFECT = 0.01
 DEFAULT_DELTA = "the default"
@@ -61,12 +59,12 @@ class Effect:
     needed: int | None
     why: str
     order: OrderKind = "unknown"
-    spread: Spread | None = None
+    spread: Source | None = None
     p_beyond: float | None = None
     p_equivalent: float | None = None
     delta_source: str = DEFAULT_DELTA
     sessions: int = 1
-    confused: Confusion = ""
+    confused: Literal["", "days", "order"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +137,7 @@ class EquivalenceTest:
             order=self.order,
         )
 
-    def verdict(self, design: Design, estimate: RatioEstimate, spread: Spread, why: str) -> Effect:
+    def verdict(self, design: Design, estimate: RatioEstimate, spread: Source, why: str) -> Effect:
         """The verdict that an interval gives."""
         center, margin = estimate.log_ratio, self.margin
         why = f"{why}; changes within {100.0 * self.delta:g} % count as none ({self.delta_source})"
