@@ -189,7 +189,7 @@ _OF_THE_RUN: Final = ("lane", "kind", "context", "label", "tags")
 def complete(document: Tree, plan: Parsed, attempt: Attempt, words: tuple[str, ...], host: str) -> Tree:
     """The document of one attempt. The run's own statements win; what contradicts the plan is noted.
 
-    ``found`` is a recorder's receipt or what its log gave. The plan adds what neither says, and a note names it.
+    ``document`` is a recorder's receipt or what its log gave. The plan adds what neither says, and a note names it.
     """
     tree = copy.deepcopy(document)
     intended = before_run(plan)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -139,14 +140,18 @@ def _json(path: Path) -> dict[str, Any] | None:
 def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane, launcher: Launcher) -> dict[str, Any]:
     """What an attempt left behind: its recorder's receipt, parts or journals, else what its files show."""
     place = folder.of(attempt)
-    if (document := _recorded(place) or _recovered(place)) is not None:
-        return document
-    # What the log and the files that the command left in its folder show.
     from receipts.ingest.assembly import assemble
     from receipts.ingest.draft import Options
     from receipts.ingest.files import gather as read_files
     from receipts.ingest.files import given
+    from receipts.receipt import parse, read
 
+    with suppress(ReceiptsError):
+        parse(recorded := read(place / RECORDED))
+        return dict(json.loads(recorded.raw))
+    if (document := _recovered(place)) is not None:
+        return document
+    # What the log and the files that the command left in its folder show.
     own, ends = ("plan.json", "receipt.json", RECORDED), (".exit", ".journal", ".part.json")
     left = [
         item
@@ -166,17 +171,6 @@ def gather(session: Session, folder: AttemptFolder, attempt: Attempt, lane: Lane
         document["run"]["outcome"] = "oom"
         document["failure"] = {"class": "host", "message": HOST_OOM}
     return document
-
-
-def _recorded(place: Path) -> dict[str, Any] | None:
-    """The receipt that the job's own recorder wrote."""
-    from receipts.receipt import parse, read
-
-    try:
-        parse(written := read(place / RECORDED))
-    except ReceiptsError:
-        return None
-    return dict(json.loads(written.raw))
 
 
 def _recovered(place: Path) -> dict[str, Any] | None:

@@ -250,21 +250,13 @@ class ObservedLaunch:
         out: int | None = None,
         limit: float | None = None,
     ) -> None:
-        self.folder = folder
-        self._at, self._out = at, out
-        self._ends = [] if limit is None else [(limit, signal.SIGTERM), (limit + GRACE, signal.SIGKILL)]
-        self.clock = OuterClock(folder.journals, folder.kept)
-        self.process = 0
-        self.exit_code, self.cpu_seconds = self._run(words, environment)
-
-    def _run(self, words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, float]:
+        self.folder, self.clock = folder, OuterClock(folder.journals, folder.kept)
+        ends = [] if limit is None else [(limit, signal.SIGTERM), (limit + GRACE, signal.SIGKILL)]
         # On a terminal the keyboard's signals reach every process; elsewhere the command is a group that gets them.
         terminal = os.isatty(0)
         try:
             group = None if terminal else 0
-            child = subprocess.Popen(
-                list(words), env=dict(environment), process_group=group, cwd=self._at, stdout=self._out
-            )
+            child = subprocess.Popen(list(words), env=dict(environment), process_group=group, cwd=at, stdout=out)
         except OSError as error:
             raise UsageError(f"{words[0]} cannot be run: {error.strerror}; check the command after --") from None
         self.process = child.pid
@@ -278,15 +270,15 @@ class ObservedLaunch:
         with passing(send):
             while True:
                 pause = self.clock.step()
-                if self._ends and time.monotonic() - begun > self._ends[0][0]:
-                    send(self._ends.pop(0)[1])
+                if ends and time.monotonic() - begun > ends[0][0]:
+                    send(ends.pop(0)[1])
                 ended, status, usage = os.wait4(child.pid, os.WNOHANG)
                 if ended:
                     break
                 time.sleep(pause)
         self.clock.close()
-        child.returncode = os.waitstatus_to_exitcode(status)
-        return child.returncode, usage.ru_utime + usage.ru_stime
+        child.returncode = self.exit_code = os.waitstatus_to_exitcode(status)
+        self.cpu_seconds = usage.ru_utime + usage.ru_stime
 
     def receipts(self) -> list[Recorded]:
         """A receipt of every launch that recorded steps, or failed before its first one."""

@@ -191,7 +191,10 @@ def launch(
     It runs in the folder ``at`` and prints to the file descriptor ``out``; ``quiet`` says no verdict; it is ended after
     ``limit`` seconds. A service of this plugin: *launch*.
     """
+    from receipts.ingest.draft import Options
     from receipts.plugins.run.outer_clock import LaunchFolder, ObservedLaunch
+    from receipts.receipt import parse, read
+    from receipts.workflows.evidence import amended
 
     names: list[str] = []
     with _folder() as place:
@@ -205,7 +208,12 @@ def launch(
             if item.parts and not no_submit:
                 names += _collected(session, item, quiet=quiet)
                 continue
-            whole = _whole(session, item)
+            # The receipt with what its evidence shows: the outer clock, the journal, the trace that it lists.
+            listed = [row.uri for row in parse(read(str(item.receipt))).receipt.evidence or () if row.uri]
+            files = [*map(str, item.evidence), *(uri for uri in listed if os.path.isfile(uri))]
+            lanes = session.rulebook.lanes
+            options = Options(None, None, {}, tuple(lanes.get(name) for name in lanes.names()))
+            whole = amended(str(item.receipt), files, None, options)
             names.append(_left(whole) if no_submit else _submitted(session, whole, quiet=quiet))
     return seen.exit_code, names
 
@@ -223,19 +231,6 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(place, ignore_errors=True)
         raise
     shutil.rmtree(place, ignore_errors=True)
-
-
-def _whole(session: Session, item: Recorded) -> Amended:
-    """The receipt with what its evidence shows: the outer clock, the journal, the trace that it lists."""
-    from receipts.ingest.draft import Options
-    from receipts.receipt import parse, read
-    from receipts.workflows.evidence import amended
-
-    lanes = session.rulebook.lanes
-    listed = [row.uri for row in parse(read(str(item.receipt))).receipt.evidence or () if row.uri]
-    files = [*map(str, item.evidence), *(uri for uri in listed if os.path.isfile(uri))]
-    options = Options(None, None, {}, tuple(lanes.get(name) for name in lanes.names()))
-    return amended(str(item.receipt), files, None, options)
 
 
 def _collected(session: Session, item: Recorded, *, quiet: bool) -> list[str]:

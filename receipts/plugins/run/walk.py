@@ -82,8 +82,16 @@ class Walk:
         Gives the code of the last command, 1 where nothing was launched.
         """
         folder = self._folder
-        if not folder.attempts and not self._first():
-            return self._over(1)
+        if not folder.attempts:
+            # The first attempt is of the plan, or of the next rung where that is known or predicted to fail.
+            raw, rung, answer = self._plan.raw, None, self._preflight(self._plan)
+            if answer.status in ("failed", "predicted"):
+                rung = next_rung(self._plan, self._lane, self.ask, answer)
+                self._reporter.step(None, f"not launched: {answer.why}", rung=rung)
+                if rung.plan is None:
+                    return self._over(1)
+                raw = rung.plan
+            folder.close(None, _new(1, str(uuid.uuid4()), rung), raw)
         while True:
             attempt = folder.attempts[-1]
             if attempt.receipt is None:
@@ -96,18 +104,6 @@ class Walk:
         self._folder.over = True
         self._folder.save()
         return code
-
-    def _first(self) -> bool:
-        """Write down the first attempt: of the plan, or the next rung where it is known or predicted to fail."""
-        raw, rung, answer = self._plan.raw, None, self._preflight(self._plan)
-        if answer.status in ("failed", "predicted"):
-            rung = next_rung(self._plan, self._lane, self.ask, answer)
-            self._reporter.step(None, f"not launched: {answer.why}", rung=rung)
-            if rung.plan is None:
-                return False
-            raw = rung.plan
-        self._folder.close(None, _new(1, str(uuid.uuid4()), rung), raw)
-        return True
 
     def _preflight(self, plan: Parsed) -> PreflightAnswer:
         if self._force:

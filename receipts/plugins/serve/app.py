@@ -23,6 +23,7 @@ from receipts.plugins.serve import guard
 from receipts.plugins.serve.guard import THREADS, WHO, AccessDenied, RequestRefused, Sites, problem, unpacked
 from receipts.plugins.serve.operation import Call, Operation, Reply, values_of
 from receipts.plugins.serve.server import Server
+from receipts.store.credentials import Token
 
 TOML = "application/toml"
 COOKIE = "receipts"  # where a page keeps the token of its visitor
@@ -88,13 +89,9 @@ def _endpoint(server: Server, operations: dict[str, Operation]) -> Endpoint:
 
 
 async def _answered(server: Server, item: Operation, request: Request) -> Response:
-    caller = request.client.host if request.client else "unknown"
     try:
-        server.admit(caller)
         # What only reads is also a link of a page, whose visitor signed in.
-        visitor = request.cookies.get(COOKIE) if request.method in ("GET", "HEAD") else None
-        token = await to_thread.run_sync(server.authenticate, bearer(request) or visitor, item.scope, caller)
-        request.scope[WHO] = token.name if token is not None else ""
+        token = await admitted(server, request, item.scope, visitor=request.method in ("GET", "HEAD"))
         values = values_of(item.query, request.query_params)
         pieces = _body(server, item, request)
         if item.body is not None and item.body.streamed:
@@ -123,10 +120,16 @@ async def _answered(server: Server, item: Operation, request: Request) -> Respon
     return _response(request, reply)
 
 
-def bearer(request: Request) -> str | None:
-    """The secret of a request's Authorization header."""
+async def admitted(server: Server, request: Request, scope: str | None, *, visitor: bool) -> Token | None:
+    """The token of the header, or with ``visitor`` of the cookie, of a caller who may ask. Raises RequestRefused."""
+    caller = request.client.host if request.client else "unknown"
+    server.admit(caller)
     kind, _, secret = request.headers.get("authorization", "").partition(" ")
-    return secret.strip() if kind.lower() == "bearer" else None
+    given = secret.strip() if kind.lower() == "bearer" else ""
+    asked = given or (request.cookies.get(COOKIE) if visitor else None)
+    token = await to_thread.run_sync(server.authenticate, asked, scope, caller)
+    request.scope[WHO] = token.name if token is not None else ""
+    return token
 
 
 async def _body(server: Server, item: Operation, request: Request) -> AsyncIterator[bytes]:

@@ -26,12 +26,10 @@ from receipts.store import Filters, condition
 from receipts.store.query.reports import facets
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import Rulebook
     from receipts.plugins.serve.server import Server
     from receipts.questions.week.reader import Item
     from receipts.questions.week.series import LaneCourse
     from receipts.store import Entry as Stored
-    from receipts.store import Store as Opened
 
 
 def failures(call: Call) -> View:
@@ -270,35 +268,34 @@ class _Question(NamedTuple):
 
 def open_questions(server: Server) -> list[_Question]:
     """Each question of the newest open receipts; the ones whose answer settles most come first."""
-    return server.cached("inbox", lambda: _open_questions(server.store().opened, server.rulebook))
-
-
-def _open_questions(store: Opened, rulebook: Rulebook) -> list[_Question]:
     from receipts.questions.commands import of_receipt
     from receipts.questions.week.reader import ReportReader
 
-    now = datetime.now(UTC)
-    groups: dict[str, list[Item]] = {}
-    codes: dict[str, set[str]] = {}
-    alone: Counter[str] = Counter()
-    with store.one_state():
-        rows = store.find(Filters((condition("status=open"),), limit=MAX_OPEN))
-        for item in ReportReader(store, rulebook, now, (), now).items(rows):
-            waiting: dict[str, set[str]] = {}
-            for one in item.verdict.findings:
-                if one.level == "I":
-                    waiting.setdefault(lack_name(one), set()).add(one.code)
-            for lack, rules in waiting.items():
-                groups.setdefault(lack, []).append(item)
-                codes.setdefault(lack, set()).update(rules)
-            alone.update([*waiting] if len(waiting) == 1 else ())
-    ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
-    return [
-        _Question(
-            f"{lack} ({', '.join(sorted(codes[lack]))})",
-            [(item.entry.id, item.entry.name) for item in items],
-            f", {alone[lack]} of them for nothing else" if alone[lack] else "",
-            of_receipt(items[0].parsed, items[0].verdict),
-        )
-        for lack, items in ordered[:MAX_LACKS]
-    ]
+    def read() -> list[_Question]:
+        now, opened = datetime.now(UTC), server.store().opened
+        groups: dict[str, list[Item]] = {}
+        codes: dict[str, set[str]] = {}
+        alone: Counter[str] = Counter()
+        with opened.one_state():
+            rows = opened.find(Filters((condition("status=open"),), limit=MAX_OPEN))
+            for item in ReportReader(opened, server.rulebook, now, (), now).items(rows):
+                waiting: dict[str, set[str]] = {}
+                for one in item.verdict.findings:
+                    if one.level == "I":
+                        waiting.setdefault(lack_name(one), set()).add(one.code)
+                for lack, rules in waiting.items():
+                    groups.setdefault(lack, []).append(item)
+                    codes.setdefault(lack, set()).update(rules)
+                alone.update([*waiting] if len(waiting) == 1 else ())
+        ordered = sorted(groups.items(), key=lambda part: (-alone[part[0]], -len(part[1]), part[0]))
+        return [
+            _Question(
+                f"{lack} ({', '.join(sorted(codes[lack]))})",
+                [(item.entry.id, item.entry.name) for item in items],
+                f", {alone[lack]} of them for nothing else" if alone[lack] else "",
+                of_receipt(items[0].parsed, items[0].verdict),
+            )
+            for lack, items in ordered[:MAX_LACKS]
+        ]
+
+    return server.cached("inbox", read)

@@ -24,8 +24,8 @@ from starlette.routing import Route
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
 from receipts.plugins.serve import guard, inbox, runs, view
-from receipts.plugins.serve.app import COOKIE, SECURITY, bearer
-from receipts.plugins.serve.guard import WHO, AccessDenied, Busy, RequestRefused
+from receipts.plugins.serve.app import COOKIE, SECURITY, admitted
+from receipts.plugins.serve.guard import AccessDenied, Busy, RequestRefused
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.server import Server
 from receipts.plugins.serve.view import View, rendered
@@ -169,12 +169,8 @@ class Site:
     async def _guarded(
         self, request: Request, work: Callable[[Any], Response], *, scope: str, queue: CapacityLimiter | None = None
     ) -> Response:
-        caller = request.client.host if request.client else "unknown"
-        secret = bearer(request) or request.cookies.get(COOKIE)
         try:
-            self._server.admit(caller)
-            token = await to_thread.run_sync(self._server.authenticate, secret, scope, caller)
-            request.scope[WHO] = token.name if token is not None else ""
+            token = await admitted(self._server, request, scope, visitor=True)
             return await to_thread.run_sync(work, token, limiter=queue)
         except RequestRefused as error:
             if error.status == 401 and request.method == "GET":
