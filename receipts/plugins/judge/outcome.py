@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, cast
 
 from receipts import metrics
@@ -183,7 +183,7 @@ class Outcome:
     level: float = ALONE
     turns: int = 0
     levels: tuple[float, float] | None = None  # of base and candidate, in logs where more is better
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -21,7 +21,7 @@ from receipts.base.files import read_small
 from receipts.base.units import counted
 from receipts.judging.verdict import verdict_to_json
 from receipts.plugins.trust.verify import LOG, MANIFEST, PREDICATE_TYPE, STATEMENT_TYPE, VERDICT, pack, sha256
-from receipts.signing.key import BUNDLE, STATEMENT, Envelope, signed
+from receipts.signing.key import BUNDLE, STATEMENT, signed
 from receipts.store import seals
 from receipts.store.evidence import kept_files
 from receipts.workflows.checkpoints import Checkpoint, origin_of, signed_checkpoint, why_not_continued
@@ -96,11 +96,6 @@ def report(folder: Path, store: Store, rules: str) -> Answered:
     return Answered("report", rules, verdict, [store.parsed(item) for item in quoted], files)
 
 
-def attested(answer: Answered, key: PrivateKey) -> Envelope:
-    """The verdict as a signed statement on its receipts. Raises UsageError where there are none."""
-    return signed(STATEMENT, stated(answer), key)
-
-
 def stated(answer: Answered) -> bytes:
     """The verdict as a statement on its receipts, to be signed. Raises UsageError where there are none."""
     if not answer.receipts:
@@ -117,7 +112,7 @@ def bundle(
     ``checkpoints`` are published ones of the store, each with the proof that the log continues it; raises ConflictError
     where it does not. What is not in the store is named in the manifest's ``lacks``, which the signature covers.
     """
-    files = {VERDICT: attested(answer, key).to_json().encode(), **_rules(rulebook)}
+    files = {VERDICT: signed(STATEMENT, stated(answer), key).to_json().encode(), **_rules(rulebook)}
     files |= {f"report/{name}": content for name, content in answer.files.items()}
     every = {item.id: item for item in answer.receipts}
     for parsed in every.values():

@@ -46,14 +46,15 @@ def attest_command(
     digest of the rules, the answers and the findings. The verdict is given now; a report is signed as it was written,
     by the SHA-256 of its files. docs/signatures.md describes it.
     """
-    from receipts.plugins.trust.bundle import attested, signed_by_job, stated
-    from receipts.signing.key import read_private
+    from receipts.plugins.trust.bundle import signed_by_job, stated
+    from receipts.signing.key import STATEMENT, read_private, signed
 
     if (sign is None) != keyless:
         raise UsageError("name a key with --sign, or sign by the identity of this job with --keyless")
     key = read_private(sign) if sign is not None else None
     answer = answered(session, word, other, metric)
-    content = attested(answer, key).to_json() if key is not None else signed_by_job(stated(answer))
+    statement = stated(answer)
+    content = signed(STATEMENT, statement, key).to_json() if key is not None else signed_by_job(statement)
     if output_ is None:
         output.line(content.rstrip("\n"))
     else:

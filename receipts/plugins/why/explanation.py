@@ -127,7 +127,7 @@ def explain(
 ) -> Explanation:
     """Explain the difference of the steps of two sides by the verdict on them."""
     result = next((item for item in verdict.results if item.metric == METRIC), None)
-    measured = noise = None
+    measured, noise = None, Fraction(0)
     if result is not None and result.a.value is not None and result.b.value is not None:
         measured = _nanoseconds(result.a.value), _nanoseconds(result.b.value)
         low, high = result.effect.low, result.effect.high
@@ -148,7 +148,7 @@ def explain(
         change = measured[1] - measured[0] if measured is not None and not span else None
         table = _table(a, b, change, axes)
         if measured is not None and table is not None and not span:
-            refusals += of_residual(measured, (table.a, table.b), noise or Fraction(0))
+            refusals += of_residual(measured, (table.a, table.b), noise)
     nothing = ""
     if kind == "equivalent":
         nothing = "the two are equivalent"
@@ -162,7 +162,7 @@ def explain(
         verdict.label_b,
         kind,
         measured,
-        noise or Fraction(0),
+        noise,
         tuple(axes),
         tuple(dict.fromkeys(refusals)),
         table,
@@ -213,7 +213,7 @@ def explanation_as_data(item: Explanation) -> dict[str, Any]:
             "ranks": list(table.ranks),
             "slowest": list(table.slowest),
             "launches": [len(side) for side in item.sides],
-            "steps": [[kept_of(side, table.ranks), traced_of(side, table.ranks)] for side in item.sides],
+            "steps": [list(steps_of(side, table.ranks)) for side in item.sides],
             "a": _scaled(table.a, scale),
             "b": _scaled(table.b, scale),
             "change": _scaled(table.change, scale),
@@ -245,22 +245,14 @@ def _scaled(value: Fraction, scale: int) -> int:
     return int(value * scale)
 
 
-def kept_of(side: Sequence[TracedLaunch], ranks: Sequence[str]) -> int:
-    """The steps of a side that the table rests on."""
-    return sum(len(profile.kept) for launch in side for rank in ranks for profile in launch.profiles[rank])
-
-
-def traced_of(side: Sequence[TracedLaunch], ranks: Sequence[str]) -> int:
-    """All whole steps that were traced."""
-    return sum(len(profile.steps) for launch in side for rank in ranks for profile in launch.profiles[rank])
+def steps_of(side: Sequence[TracedLaunch], ranks: Sequence[str]) -> tuple[int, int]:
+    """The steps of a side that the table rests on, and all whole steps that were traced."""
+    profiles = [profile for launch in side for rank in ranks for profile in launch.profiles[rank]]
+    return sum(len(profile.kept) for profile in profiles), sum(len(profile.steps) for profile in profiles)
 
 
 def shares_of(side: Sequence[TracedLaunch]) -> Mapping[str, float]:
     """The shares of the working time that operators, names, and nothing classed."""
-    sums = [
-        sum(column)
-        for column in zip(
-            *(item.told for launch in side for own in launch.profiles.values() for item in own), strict=True
-        )
-    ]
+    rows = [item.told for launch in side for own in launch.profiles.values() for item in own]
+    sums = [sum(column) for column in zip(*rows, strict=True)]
     return {name: value / (sum(sums) or 1) for name, value in zip(("operator", "name", "other"), sums, strict=True)}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from receipts.base.units import counted
 from receipts.plugins.why.difference import Difference, Line
-from receipts.plugins.why.explanation import Explanation, kept_of, shares_of, traced_of
+from receipts.plugins.why.explanation import Explanation, shares_of, steps_of
 from receipts.plugins.why.profile import WAIT, Profile
 from receipts.plugins.why.refusals import RECORD
 from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, sections_of, table_of
@@ -98,7 +98,7 @@ def _facts(item: Explanation) -> Iterator[tuple[str, Cell]]:
         yield "measured", (f"{_ms(a)} → {_ms(b)} ms a step ({_signed(b - a)} ±{_ms(item.noise)})",)
     table = item.shown
     if table is not None:
-        counts = [(kept_of(side, table.ranks), traced_of(side, table.ranks)) for side in item.sides]
+        counts = [steps_of(side, table.ranks) for side in item.sides]
         steps = " + ".join(str(kept) if kept == whole else f"{kept} of {whole}" for kept, whole in counts)
         share = "" if not table.a else f", {float(table.b / table.a) - 1:+.1%}".replace("%", " %")
         of, count = ("traced span", "") if item.span else ("step", f"; {steps} steps")
