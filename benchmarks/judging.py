@@ -2,7 +2,7 @@
 
 Trials without a gain, looked at as the judge looks: how often one is kept. Then campaigns of 1,000 trials, each at the
 level that those before it have left: the share of kept changes that gain nothing. The vectors compute what
-`receipts.plugins.judge.boundary` does for one trial; a sample of both is compared.
+`receipts.plugins.judge.trial` does for one trial; a sample of both is compared.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from receipts.plugins.judge.boundary import ALONE, LOOKS, RATE, interval, next_level
+from receipts.plugins.judge.trial import ALONE, LOOKS, RATE, interval, next_level
 
 SIGMA = 0.003  # of a launch, in logs
 EFFECTS = (0.002, 0.05)  # of changes that are true, even in logs

@@ -13,15 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.base.errors import InputError, NotFound, UsageError
 from receipts.base.units import counted, signed_percent
-from receipts.plugins.judge import trial as trials_of
-from receipts.plugins.judge.boundary import ALONE, next_level
 from receipts.plugins.judge.outcome import Outcome, outcome_of
-from receipts.plugins.judge.trial import SIDES
+from receipts.plugins.judge.trial import ALONE, NO_CAMPAIGN, SIDES, Trial, decision, kept_before, next_level, trials
 from receipts.publish.page import Cell, Code, Mark, Page, Section, State, sections_of, table_of
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
-    from receipts.plugins.judge.trial import Trial
     from receipts.store import Store
 
 Standing = Literal["survives", "is gone", "missing", ""]
@@ -30,9 +27,9 @@ Standing = Literal["survives", "is gone", "missing", ""]
 def level_of(store: Store, trial: Trial) -> float:
     """The level at which a trial is judged; a re-run spends nothing of its campaign, since it keeps nothing."""
     name = trial.name.rpartition("/")[0]
-    if name == trials_of.ALONE or trial.rerun_of is not None:
+    if name == NO_CAMPAIGN or trial.rerun_of is not None:
         return ALONE
-    return next_level(list(trials_of.kept_before(store, name, trial.number)))
+    return next_level(list(kept_before(store, name, trial.number)))
 
 
 @dataclass(frozen=True)
@@ -125,7 +122,7 @@ class Campaign:
 
 def campaign_of(store: Store, rulebook: Rulebook, name: str) -> Campaign:
     """Read a campaign. Raises NotFound where the store holds no trial of it."""
-    every = trials_of.trials(store, name)
+    every = trials(store, name)
     if not every:
         raise NotFound(
             f"no trial of a campaign {name!r} is stored; begin one: receipts judge BASE --campaign {name} -- CMD"
@@ -138,7 +135,7 @@ def campaign_of(store: Store, rulebook: Rulebook, name: str) -> Campaign:
     tried: list[Tried] = []
     for item in every:
         if item.rerun_of is None:
-            level, decided = next_level([one.kept for one in tried]), trials_of.decision(item)
+            level, decided = next_level([one.kept for one in tried]), decision(item)
             outcome, fault = _judged(item, rulebook, level)
             again = tuple(reruns.get(item.number, ()))
             tried.append(Tried(item, level, decided == "ship", decided, outcome, fault, again))

@@ -23,8 +23,7 @@ from receipts.base.errors import InputError, NoStore, NotFound, Problem, UsageEr
 from receipts.base.plugins import service
 from receipts.cli import output
 from receipts.cli.session import Session, verb
-from receipts.plugins.judge.boundary import LOOKS, MAX_TURNS
-from receipts.plugins.judge.trial import ALONE, SESSION, Asked
+from receipts.plugins.judge.trial import LOOKS, MAX_TURNS, NO_CAMPAIGN, SESSION, Asked
 
 if TYPE_CHECKING:
     from receipts.plugins.judge.trees import SideFolder, Sides
@@ -100,7 +99,7 @@ def judge(
     least = None if effect is None else share(effect)
     if effect is not None and least is None:
         raise UsageError(f"--effect {effect}: write a share, such as 2%")
-    if campaign is not None and (NAME.fullmatch(campaign) is None or campaign == ALONE):
+    if campaign is not None and (NAME.fullmatch(campaign) is None or campaign == NO_CAMPAIGN):
         raise UsageError(f"--campaign {campaign}: write letters, digits, . _ or -")
     recording = service("launch", "receipts judge")
     asked = recording.recorder_settings(session, lane)
@@ -110,7 +109,7 @@ def judge(
     with sides(base if folder is None and own is command else None, folder, file) as both:
         both.refuse_other_measures()
         question = Asked(target, holds, least, _digest(both.base, own), _digest(both.candidate, command))
-        name = f"{campaign or ALONE}/{question.number}"
+        name = f"{campaign or NO_CAMPAIGN}/{question.number}"
         if afresh:
             name = next(own for count in range(2, 1000) if _answer(session, own := f"{name}.{count}") is None)
         turn = Turns(session, both, {"base": own, "candidate": command}, question, name, asked)
