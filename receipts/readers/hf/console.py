@@ -39,13 +39,17 @@ _PATHS: Final = vocabulary.table("hf_trainer")["configuration"]
 
 
 class Banner:
-    """``sizes`` are those of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have."""
+    """``sizes`` are those of `micro`, `global` and `accumulation`, ``steps`` how many the run is to have.
+
+    ``of_script``: a loop of accelerate or diffusers printed it, whose logger is the script's, and not the Trainer.
+    """
 
     def __init__(self, reading: Reading) -> None:
         self.sizes: dict[str, int] = {}
         self.steps: int | None = None
         self.logging_steps: int | None = None
         self._started = self._resumed = self._first_logged = False
+        self.of_script = False
         self._reading = reading
 
     def take(self, text: str, line: int) -> bool:
@@ -56,6 +60,7 @@ class Banner:
         if cells or (match := _ARGUMENT.search(text)) is None:
             begins, resumes = "unning training *****" in text, "ontinuing training from" in text
             self._started, self._resumed = self._started or begins, self._resumed or resumes
+            self.of_script = self.of_script or (begins and "__main__" in text)
             return bool(cells) or begins or resumes
         value = integer(match[2])
         if match[1] == "logging_steps" and value is not None and value >= 1:

@@ -202,6 +202,8 @@ class HfTrainer(RecordReader, table="hf_trainer"):
             what = f"a loss of exactly 0.0 in {self._zeros} records: a divergence that is hidden, or labels all masked"
             reading.remark("note", what)
         self._banner.state()
+        if self._banner.of_script and not self.taken and not records.records:
+            reading.source = "accelerate-script"
         losses, norms = (list(column) for column in records.unnumbered)
         every = self._banner.every(len(losses)) or records.one_a_step()
         if losses and not len(reading.steps) and every:

@@ -397,3 +397,9 @@ def test_forks_name_what_tensors_and_what_the_pool_needed(keys: tuple[str, str],
     logged = record()[:-1] + f", '{keys[0]}': 25.5, '{keys[1]}': 30.25}}"
     (row,) = read(f"{BANNER}{bar(1)}\n{logged}\n{bar(1)}\n").memory
     assert (row.peak_bytes, row.peak_reserved_bytes) == (25.5 * mib * 2**20, 30.25 * mib * 2**20)
+
+
+def test_a_banner_of_the_script_is_not_the_trainers() -> None:
+    lines = ["***** Running training *****", "  Total train batch size (w. parallel, distributed & accumulation) = 8"]
+    (reading,) = scan(["".join(f"03/02/2026 10:00:00 - INFO - __main__ - {line}\n" for line in lines).encode()])
+    assert (reading.source, reading.stated["batch.global_batch"].value) == ("accelerate-script", 8)
