@@ -68,6 +68,13 @@ LINES: dict[str, tuple[str, dict[str, float]]] = {
         "Epoch 2 | iter 28 step 7 | loss train:  2.500, val: n/a | iter time: 350.25 ms (step) remaining time: 2:03:04",
         {"loss": 2.5},
     ),
+    "fms_fsdp": (
+        "step: 7\nloss: 2.5\nLR: 1e-05\ntokens seen: 104857600\ngradient norm: 1.5\nreserved memory: 62003616768\n"
+        "allocated memory: 61203283968\ncurrent step time: 0.75\noverall step time: 0.81\n"
+        "current token per gpu per sec: 10905\noverall token per gpu per sec: 10113",
+        {"loss": 2.5, "grad_norm": 1.5, "step_seconds": 0.75, "tokens_per_second_per_chip": 10905.0}
+        | {"peak_bytes": 61203283968, "peak_reserved_bytes": 62003616768},
+    ),
     "lingua": (
         "0: INFO    26-03-02 10:00:00.123456 - 0:01:23 - step: 7  acc: 0  loss:  2.5000  grad: 1.50e+00  flops: "
         "4.01e+14  wps: 1.25e+04  iter:  0.5231  data: 0.0012  lr: 3.00e-04  mem: 60%  pow: 612.3 W",
