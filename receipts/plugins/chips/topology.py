@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from math import prod
 from typing import Final, Literal, NamedTuple
 
@@ -223,24 +224,14 @@ def _row(item: Heat) -> float:
 
 
 def _paint(item: Heat, texts: Sequence[str], canvas: Canvas) -> None:
-    room, tall = canvas.width - 2 * _EDGE, item.layout.rows * _row(item) + _BETWEEN
-    canvas.label(_EDGE, 10.0, cut(item.title, room), bold=True)
-    for at, text in enumerate((item.about, item.layout.note)):
-        canvas.label(_EDGE, 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
-    for plane in range(item.layout.planes):
-        _plane(canvas, item, plane, _HEAD + plane * tall)
-    below = _HEAD + item.layout.planes * tall + _GAP
-    for at, text in enumerate(texts):
-        canvas.label(_EDGE, below + at * _LINE, text, size=SMALL)
-
-
-def _plane(canvas: Canvas, item: Heat, plane: int, top: float) -> None:
-    layout, tall = item.layout, _row(item)
+    layout, tall, room = item.layout, _row(item), canvas.width - 2 * _EDGE
+    every = max(1, round(12.0 / tall))  # of flat rows every so many have a name
     wide = (canvas.width - _NAMES - _EDGE) / layout.columns
-    for row in range(layout.rows):
-        y = top + row * tall
-        # Of flat rows every so many have a name.
-        every = max(1, round(12.0 / tall))
+    canvas.label(_EDGE, 10.0, cut(item.title, room), bold=True)
+    for at, text in enumerate((item.about, layout.note)):
+        canvas.label(_EDGE, 25.0 + at * _LINE, cut(text, room, SMALL), size=SMALL, colour=FAINT)
+    for plane, row in product(range(layout.planes), range(layout.rows)):
+        y = _HEAD + plane * (layout.rows * tall + _BETWEEN) + row * tall
         if row % every == 0:
             where = f"z {plane} " if layout.planes > 1 else ""
             name = f"{where}{layout.row_word} {row}"
@@ -248,6 +239,9 @@ def _plane(canvas: Canvas, item: Heat, plane: int, top: float) -> None:
         for chip in layout.chips(plane, row):
             x = _NAMES + layout.places[chip].column * wide
             _cell(canvas, item, chip, (x + 1.0, y + 1.0, wide - 2.0, tall - 2.0))
+    below = _HEAD + layout.planes * (layout.rows * tall + _BETWEEN) + _GAP
+    for at, text in enumerate(texts):
+        canvas.label(_EDGE, below + at * _LINE, text, size=SMALL)
 
 
 def _cell(canvas: Canvas, item: Heat, chip: int, box: tuple[float, float, float, float]) -> None:

@@ -140,7 +140,13 @@ def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
         if source is not None:
             break
     if isinstance(source, list):
-        source = _of_list(source, item)
+        # Its entries as one text, which nobody orders, or the entry that the field takes.
+        if item.take != "all":
+            source = source[0 if item.take == "first" else -1]
+        elif item.join:
+            source = item.join.join(sorted({as_text(entry) for entry in source}))
+        elif item.patterns and all(isinstance(entry, str) for entry in source):
+            source = next((entry for entry in source if any(one.search(entry) for one, _ in item.patterns)), None)
     if source is None:
         return
     known, value = True, source
@@ -176,18 +182,6 @@ def _state(draft: RowDraft, row: TableRow, item: MappedField) -> None:
         _put_number(draft, item, source, value)
 
 
-def _of_list(source: list[Any], item: MappedField) -> Any:
-    """A list's entries as one text, which nobody orders, or the entry that the field takes."""
-    if item.take != "all":
-        return source[0 if item.take == "first" else -1]
-    if item.join:
-        return item.join.join(sorted({as_text(entry) for entry in source}))
-    if item.patterns and all(isinstance(entry, str) for entry in source):
-        matched = [entry for entry in source if any(pattern.search(entry) for pattern, _ in item.patterns)]
-        return matched[0] if matched else None
-    return source
-
-
 def by_pattern(patterns: Iterable[Pattern], text: str) -> tuple[bool, Any]:
     """The value of the first pattern found in the text, its groups filled in; whether there is one."""
     for pattern, value in patterns:
@@ -211,7 +205,13 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     leaf = find_leaf(item.to)
     held = "bytes" if item.to == "memory.aggregate.bytes" else None if leaf is None else leaf.unit
     # Bytes without a unit, so that `512 B` does not mean billions.
-    value, times = _product(value, item)
+    times = 1.0
+    if item.patterns and isinstance(value, str) and " × " in value:
+        # The first number of a product that a pattern wrote (`\1 × \2`), and what it is to be multiplied by.
+        first, *others = value.split(" × ")
+        factors = [factor.value for other in others if (factor := read_quantity(other)) is not None]
+        if len(factors) == len(others):
+            value, times = first, math.prod(factors)
     unit = item.unit or ("B" if held == "bytes" else "")
     quantity = read_quantity(value, unit, several=item.several, binary=item.binary)
     kinds = {"", "share"} if held is None else {"", *_KINDS.get(held, ())}
@@ -228,15 +228,6 @@ def _put_number(draft: RowDraft, item: MappedField, source: Any, value: Any) -> 
     if find_leaf(companion) is not None:
         whole = item.rounded and isinstance(source, int) and not item.unit
         draft.put(companion, rounded_text(source) if whole else quantity.text)
-
-
-def _product(value: Any, item: MappedField) -> tuple[Any, float]:
-    """The first number of a product that a pattern wrote (`\\1 × \\2`), and what it is to be multiplied by."""
-    if not (item.patterns and isinstance(value, str) and " × " in value):
-        return value, 1.0
-    first, *others = value.split(" × ")
-    factors = [quantity.value for other in others if (quantity := read_quantity(other)) is not None]
-    return (first, math.prod(factors)) if len(factors) == len(others) else (value, 1.0)
 
 
 def _spread(draft: RowDraft, row: TableRow, spread: Spread) -> None:

@@ -6,6 +6,7 @@ importers of another store's export, of published results (``mlperf``), of track
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import wraps
@@ -17,11 +18,17 @@ import click
 from receipts.base import files
 from receipts.base.errors import ConflictError, Problem, UsageError
 from receipts.base.units import counted
+from receipts.base.untrusted_text import short
 from receipts.cli import output
 from receipts.cli.session import Answer, Session, group, verb
+from receipts.plugins.exchange.verbs import beside
+from receipts.publish.page import Page, Section, lines_of, points_of, sections_of
 
 if TYPE_CHECKING:
     from receipts.api.answer import Shown
+    from receipts.plugins.exchange.notebook import ImportedTable
+    from receipts.plugins.exchange.published import PublishedLog
+    from receipts.plugins.exchange.store_import import ImportedStore
     from receipts.receipt import Document
 
 
@@ -110,7 +117,9 @@ def _submit(session: Session, documents: Sequence[Document]) -> tuple[int, int]:
     return stored, known
 
 
-MAX_SHOWN = 20
+MAX_SHOWN = 20  # notes of another store
+MAX_LINES = 12  # of one kind; --json has them all
+UNREAD, DISAGREEMENT = 80, 200  # signs of a text
 
 
 @verb("store")
@@ -131,7 +140,6 @@ def store(session: Session, place: Path) -> Answer:
     is printed with what to do, and nothing is imported. What counts as one: docs/export.md. Exit codes: 0 all is here,
     2 there is a conflict or the export cannot be read, 4 the store failed.
     """
-    from receipts.plugins.exchange.pages import store as page
     from receipts.plugins.exchange.source import source
     from receipts.plugins.exchange.store_import import import_store
     from receipts.store.evidence import copy_all, files_beside, kept_files
@@ -142,7 +150,7 @@ def store(session: Session, place: Path) -> Answer:
     copy_all(files_beside(place.absolute()), kept_files(opened.database.address))
     rest = len(done.notes) - MAX_SHOWN
     more = (f"and {rest} more such; see them all with --json",) if rest > 0 else ()
-    return Answer(lambda: vars(done), lambda: page(done), notes=(*done.notes[:MAX_SHOWN], *more))
+    return Answer(lambda: vars(done), lambda: store_page(done), notes=(*done.notes[:MAX_SHOWN], *more))
 
 
 @verb("mlperf")
@@ -171,7 +179,6 @@ def mlperf(
     receipt of that launch with -o, and --submit stores the first. Without -o or --submit nothing is written. What is
     read: docs/import-mlperf.md. Exit codes: 0 every log became a receipt, 2 some did not, 4 the store failed.
     """
-    from receipts.plugins.exchange.pages import logs as page
     from receipts.plugins.exchange.published import find_logs, import_logs
     from receipts.receipt import Document
 
@@ -196,7 +203,7 @@ def mlperf(
         }
         for item in logs
     ]
-    return deliver(session, documents, refused, to, lambda: data, lambda where: page(logs, where), written)
+    return deliver(session, documents, refused, to, lambda: data, lambda where: logs_page(logs, where), written)
 
 
 @verb("mlflow")
@@ -321,7 +328,6 @@ def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer
     failed.
     """
     from receipts.plugins.exchange.notebook import import_file, mapping_path
-    from receipts.plugins.exchange.pages import table as page
     from receipts.receipt import Document
 
     imported = import_file(file, mapping_path(mapping))
@@ -343,7 +349,7 @@ def table(session: Session, file: Path, mapping: str, to: Destination) -> Answer
             for item in imported.disagreements
         ],
     }
-    return deliver(session, documents, refused, to, lambda: data, lambda where: page(imported, where))
+    return deliver(session, documents, refused, to, lambda: data, lambda where: table_page(imported, where))
 
 
 import_.add_command(table, "notebook")
@@ -354,3 +360,76 @@ def _as_mapped(problem: Problem) -> Problem:
     if "required and not stated" not in problem.what or problem.do.startswith("["):
         return problem
     return problem._replace(do=f'add to the mapping: [[field]] to = "{problem.at}" with from = "…" or value = "…"')
+
+
+def table_page(item: ImportedTable, where: str) -> Page:
+    """A table of runs; ``where`` says where its receipts went."""
+    unread = Counter((one.to, one.text) for one in item.unread)
+    texts = [(to, f"{short(text, UNREAD)}{_times(count, 'rows')}") for (to, text), count in unread.items()]
+    points = points_of(texts[:MAX_LINES]) + lines_of(_cut(name for name, _ in texts)[MAX_LINES:])
+    unnamed = ", ".join(_cut(f"{short(path, UNREAD)} ({count})" for path, count in item.unnamed.items()))
+    unnamed = f"columns that no entry names, with their rows: {unnamed}" if unnamed else ""
+    sections = (
+        Section("disagree", "Does not agree", points=lines_of(_cut(map(str, item.disagreements)))),
+        Section("unread", f"Not read, kept under notes.unread: {len(item.unread)}", points=points),
+        Section("unnamed", "", points=lines_of(filter(None, [unnamed]))),
+    )
+    answer = f"{counted(len(item.receipts), 'receipt')}, {counted(len(item.refused), 'row')} refused{where}"
+    return _page(answer, sections)
+
+
+def logs_page(items: Sequence[PublishedLog], where: str) -> Page:
+    """Published logs: receipts by submission, copies of a launch, and what a description says otherwise than a log."""
+    receipts = [item for item in items if item.raw is not None]
+    copies = (f"{item.place.name} holds the records of {item.copy_of}: one launch" for item in items if item.copy_of)
+    # One for each leaf of a submission on which a log and a description differ, the accelerator first.
+    whats: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        for difference in item.contradictions:
+            whats.setdefault((item.place.context, difference.path), []).append(difference.what)
+    differing = [
+        (f"{context} {path}", f"{short(texts[0], DISAGREEMENT)}{_times(len(texts), 'logs')}")
+        for (context, path), texts in sorted(whats.items(), key=lambda entry: entry[0][1] != "hardware.accelerator")
+    ]
+    sections = (
+        Section("disagree", "Does not agree", points=points_of(differing)),
+        Section("copies", "Copies", points=lines_of(_cut(copies))),
+    )
+    submissions, launches = {item.place.context for item in receipts}, {item.launch for item in receipts}
+    answer = (
+        f"{counted(len(receipts), 'receipt')} of {counted(len(items), 'log')} in "
+        f"{counted(len(submissions), 'submission')}, {counted(len(launches), 'launch', 'launches')}{where}"
+    )
+    return _page(answer, sections)
+
+
+def store_page(done: ImportedStore) -> Page:
+    """What came in from another store, and what did not."""
+    new, known = done.new["receipts"], done.known["receipts"]
+    lines = (
+        (beside(done.new), f"with {beside(done.new)}"),
+        (done.purged, f"{done.purged:,} were purged here before and do not come back"),
+        (
+            done.columns_read_otherwise,
+            f"of {done.columns_read_otherwise:,} some column reads otherwise by this version and its lanes than it did "
+            "there; the document's reading is kept",
+        ),
+        (done.left_out, f"{done.left_out:,} rows speak of receipts that are not here, or were settled here"),
+        (done.seals, f"its seals are kept beside this store: {done.seals}"),
+    )
+    answer = f"{new:,} receipts came in from store {done.store[:8]}, {known:,} were here"
+    return Page("Import", (answer,), lead=tuple(text for holds, text in lines if holds))
+
+
+def _page(answer: str, sections: Sequence[Section]) -> Page:
+    return Page("Import", (answer,), sections=sections_of(*sections))
+
+
+def _times(count: int, what: str) -> str:
+    return f" ({count} {what})" if count > 1 else ""
+
+
+def _cut(texts: Iterable[str]) -> list[str]:
+    every = list(texts)
+    left = len(every) - MAX_LINES
+    return [*every[:MAX_LINES], f"and {left} more; see them all with --json"] if left > 0 else every

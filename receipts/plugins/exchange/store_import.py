@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -204,7 +205,15 @@ class _StoreImport:
 
         given = (row["status"], row.get("metric"), None, row["rules"], row["judge"], row["judged_at"])
         judgement = VerdictRow(row["number"], kind, *given, row["document"].encode(), tuple(subjects))
-        if not _matches_columns(judgement):
+        agrees = False
+        with suppress(orjson.JSONDecodeError, KeyError, TypeError):
+            document = orjson.loads(judgement.document)
+            sides = [("receipt", document["receipt"])] if kind == "receipt" else []
+            sides += [(side, item) for side in ("a", "b") for item in document[side]] if kind != "receipt" else []
+            columns = (judgement.status, judgement.rules, judgement.judge, judgement.metric, judgement.subjects)
+            stated = (document["status"], document["rules"], document["judge"], document.get("metric"), tuple(sides))
+            agrees = columns == stated
+        if not agrees:
             name = subjects[0][1][:12] if subjects else "nothing"
             self._damaged(f"verdict {judgement.number} on {name}", "its columns and its document do not agree")
             return None
@@ -213,21 +222,6 @@ class _StoreImport:
 
 def _subjects(row: Row) -> list[tuple[str, str]]:
     return [(item["side"], item["receipt"]) for item in row["subjects"]]
-
-
-def _matches_columns(judgement: VerdictRow) -> bool:
-    """Whether a verdict's document agrees with its columns."""
-    try:
-        document = orjson.loads(judgement.document)
-        sides: Iterator[tuple[str, str]] | list[tuple[str, str]]
-        if judgement.kind == "receipt":
-            sides = [("receipt", document["receipt"])]
-        else:
-            sides = [*(("a", item) for item in document["a"]), *(("b", item) for item in document["b"])]
-        given = (judgement.status, judgement.rules, judgement.judge, judgement.metric, judgement.subjects)
-        return given == (document["status"], document["rules"], document["judge"], document.get("metric"), tuple(sides))
-    except (orjson.JSONDecodeError, KeyError, TypeError):
-        return False
 
 
 def _differs(row: Mapping[str, Any], name: str, value: Any) -> bool:

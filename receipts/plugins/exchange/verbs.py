@@ -6,9 +6,10 @@ of the store, with their spread and what tells them apart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,13 @@ import click
 from receipts.base.errors import UsageError
 from receipts.base.files import write
 from receipts.base.units import counted, moment
+from receipts.base.untrusted_text import plain
 from receipts.cli.session import Answer, Session, verb
+from receipts.publish.page import Page, Section, table_of
 
 if TYPE_CHECKING:
     from receipts.plugins.exchange.export import ExportOptions
-    from receipts.plugins.exchange.published import SubmissionSpread
+    from receipts.plugins.exchange.published import SubmissionPair, SubmissionSpread
 
 
 @verb("export")
@@ -73,8 +76,6 @@ def export(
     Exit codes: 0 written completely, 2 the place or a condition is wrong, 4 the store failed.
     """
     from receipts.plugins.exchange.export import export
-    from receipts.plugins.exchange.pages import beside
-    from receipts.publish.page import Page
     from receipts.store.evidence import copy_all, files_beside, kept_files
 
     if str(place) == "-":
@@ -118,6 +119,17 @@ def _chosen(where: tuple[str, ...], since: str | None, until: str | None) -> Exp
     return ExportOptions(filters, begin, end)
 
 
+def beside(rows: Mapping[str, int]) -> str:
+    """Rows of every dataset but the receipts, in words; empty if there is none."""
+    named = ((name.replace("_", " "), count) for name, count in rows.items() if count and name != "receipts")
+    return ", ".join(f"{count:,} {name.removesuffix('s') if count == 1 else name}" for name, count in named)
+
+
+MAX_AXES = 6
+MAX_PAIRS = 40
+MAX_TEXT = 80
+
+
 @verb("mlperf", json=False)
 @click.option("--benchmark", default="*", metavar="PATTERN", help="Only these benchmarks.")
 @click.option("--accelerator", default="*", metavar="PATTERN", help="Only these accelerators.")
@@ -140,7 +152,6 @@ def mlperf(
     A pattern of --pair is searched in the names of submissions (round/submitter/system/benchmark) and must fit one.
     Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
     """
-    from receipts.plugins.exchange.pages import pair_page, spreads_page
     from receipts.plugins.exchange.published import LANE, pair_of, pairs, submissions
     from receipts.publish.markdown import markdown
     from receipts.store import Condition, Filters
@@ -171,6 +182,81 @@ def _one_submission(listed: Sequence[SubmissionSpread], pattern: str) -> Submiss
         names = ", ".join(item.context for item in fitting[:4]) or "none"
         raise UsageError(f"{pattern!r} fits {len(fitting)} submissions ({names}); name one")
     return fitting[0]
+
+
+def spreads_page(listed: Sequence[SubmissionSpread], compared: Sequence[SubmissionPair]) -> Page:
+    """All submissions, and the pairs that are nearest to each other."""
+    intro = "Published, not yours. Step time is the median launch; the spread is that of launches."
+    groups = groupby(listed, key=lambda item: (item.benchmark, item.accelerator))
+    header = "submission | #chips | #launches | #global batch | step [s] | #spread"
+    spreads = []
+    for of, group in groups:
+        cells = (
+            (
+                item.context,
+                str(item.like.stated.get("hardware.chips", "~")),
+                f"{len(item.seconds)} of {len(item.launches)}",
+                str(item.like.stated.get("batch.global_batch", "~")),
+                f"{item.location:.4g}" if item.location is not None else "~",
+                f"{item.spread:.2%}" if item.spread is not None else "~",
+            )
+            for item in group
+        )
+        spreads.append(Section("", " on ".join(of), tables=(table_of("", header, cells),)))
+    single = sum(pair.one_axis for pair in compared)
+    about = (
+        f"{single} of {len(compared)} pairs on one accelerator are one axis apart, by what both state.",
+        "An axis that one side alone states may differ; what neither states is not counted.",
+    )
+    rows = (
+        (pair.a.context, pair.b.context, _effect(pair), _differs(pair), str(len(pair.lopsided)))
+        for pair in compared[:MAX_PAIRS]
+    )
+    table = table_of("", "A | B | B over A | differs | #may differ", rows)
+    pairs = Section("", "What differs between two submissions", about, tables=(table,))
+    return Page("Published results", lead=(intro,), sections=(*spreads, pairs))
+
+
+def pair_page(pair: SubmissionPair) -> Page:
+    """Two submissions, axis by axis."""
+    members = (member for change in pair.apart.changed for member in change.members)
+    table = table_of("", "axis | A | B", ((item.path, _cell(item.a), _cell(item.b)) for item in members))
+    lead = f"against {pair.a.context}: {_effect(pair)}"
+    sections = (Section("", "", tables=(table,)), Section("", "", tuple(_verdict(pair))))
+    return Page(pair.b.context, lead=(lead,), sections=sections)
+
+
+def _verdict(pair: SubmissionPair) -> Iterator[str]:
+    if pair.lopsided:
+        yield f"One side alone states: {', '.join(pair.lopsided)}."
+    neither = sorted({item.axis for item in pair.apart.unknown} - set(pair.lopsided))
+    if neither:
+        yield f"Neither states: {', '.join(neither)}."
+    count = len(pair.apart.changed)
+    if pair.one_axis:
+        axis = pair.apart.axes[0]
+        yield f"One stated axis differs, {axis}: the effect is its, or that of an axis which neither states."
+    elif not count and not pair.lopsided:
+        yield "No stated axis differs: the effect is that of the machines, or of an axis which neither states."
+    else:
+        yield f"{count} axes differ and {len(pair.lopsided)} may: no axis alone explains the effect."
+
+
+def _differs(pair: SubmissionPair) -> str:
+    axes = pair.apart.axes
+    more = f" and {len(axes) - MAX_AXES} more" if len(axes) > MAX_AXES else ""
+    return ", ".join(axes[:MAX_AXES]) + more or "nothing that is stated"
+
+
+def _effect(pair: SubmissionPair) -> str:
+    effect = pair.effect
+    if effect is None or effect.ratio is None or effect.low is None or effect.high is None:
+        return "~ (fewer than three launches on a side)"
+    return f"{effect.ratio:.3f} ({effect.low:.3f} to {effect.high:.3f})"
+
+
+def _cell(value: object) -> str:
+    return "not stated" if value is None else plain(value, MAX_TEXT)
 
 
 REPORT = mlperf

@@ -50,7 +50,7 @@ from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.plugins.study.bridge import Bridge
-    from receipts.plugins.study.chain import Chain, Hop, HopGain, Interaction
+    from receipts.plugins.study.chain import Chain, Hop, HopGain
     from receipts.plugins.study.missing_runs import Route
 
 say = words("bridge")
@@ -182,27 +182,29 @@ def _axes(bridge: Bridge) -> Iterator[Section]:
     title = say("ranges_of_more" if bridge.more else "ranges", n=len(bridge.chains))
     yield Section("ranges", title, tables=(table_of("", "axis | #least | #most", rows),))
     if bridge.interactions:
-        shown = [_interaction(item) for item in bridge.interactions[:MAX_SHOWN]]
+        shown = []
+        for item in bridge.interactions[:MAX_SHOWN]:
+            kind = say("not_all_hold")
+            if item.status == "accepted":
+                kind = say("together" if item.shown else "none_shown")
+            shown.append(
+                say(
+                    "interaction",
+                    x=item.axes[0],
+                    y=item.axes[1],
+                    kind=kind,
+                    joint=_gain(item.together),
+                    interval=_interval(item.together),
+                    x_before=_gain(item.first[0]),
+                    x_after=_gain(item.first[1]),
+                    y_before=_gain(item.second[0]),
+                    y_after=_gain(item.second[1]),
+                    base=item.corners[0].name,
+                )
+            )
         rest = len(bridge.interactions) - MAX_SHOWN
         shown += [say("weaker", n=rest)] if rest > 0 else []
         yield Section("interactions", say("interactions"), points=lines_of([*shown, say("unadjusted")]))
-
-
-def _interaction(item: Interaction) -> str:
-    kind = "together" if item.shown else "none_shown"
-    return say(
-        "interaction",
-        x=item.axes[0],
-        y=item.axes[1],
-        kind=say(kind if item.status == "accepted" else "not_all_hold"),
-        joint=_gain(item.together),
-        interval=_interval(item.together),
-        x_before=_gain(item.first[0]),
-        x_after=_gain(item.first[1]),
-        y_before=_gain(item.second[0]),
-        y_after=_gain(item.second[1]),
-        base=item.corners[0].name,
-    )
 
 
 def _missing(route: Route) -> Section:
@@ -262,16 +264,14 @@ def waterfall(steps: Sequence[WaterfallHop], total: WaterfallHop, *, metric: str
     if not steps:
         return None
     height = _TOP + _ROW * (len(steps) + 1) + BELOW
-    alt = "; ".join(_alt_of(item) for item in (*steps, total))
+    alts = []
+    for item in (*steps, total):
+        ends = _whiskers(0.0, item)
+        interval = f" ({percent(ends[0])} to {percent(ends[1])})" if ends else ""
+        alts.append(f"{item.name} {percent(item.log)}{interval}")
+    alt = "; ".join(alts)
     paint = partial(_paint, steps, total, metric)
     return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title=title, alt=alt)
-
-
-def _alt_of(item: WaterfallHop) -> str:
-    interval = ""
-    if item.low is not None and item.high is not None:
-        interval = f" ({percent(item.low)} to {percent(item.high)})"
-    return f"{item.name} {percent(item.log)}{interval}"
 
 
 def _paint(steps: Sequence[WaterfallHop], total: WaterfallHop, metric: str, canvas: Canvas) -> None:

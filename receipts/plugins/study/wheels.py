@@ -134,22 +134,19 @@ class WheelWalk:
         self.folder, self.groups = folder, list(groups)
         self.full = (1 << len(self.groups)) - 1
         self._sides = [[name, {wheel: list(pair) for wheel, pair in wheels.items()}] for name, wheels in groups]
-        state = self._read()
+        state: dict[str, Any] = {}
+        try:
+            state = parse_json(read_small(folder / STATE))
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder / STATE}: {error}; remove it to begin again") from None
         if state and state["groups"] != self._sides:
             raise UsageError(f"{folder}: it holds the walk between other wheels; name another --dir")
         self.outcomes: dict[int, Outcome] = {int(key): value for key, value in state.get("outcomes", {}).items()}
 
     def __repr__(self) -> str:
         return f"WheelWalk({str(self.folder)!r}, {len(self.groups)} groups, {len(self.outcomes)} outcomes)"
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            state: dict[str, Any] = parse_json(read_small(self.folder / STATE))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{self.folder / STATE}: {error}; remove it to begin again") from None
-        return state
 
     def record(self, number: int, outcome: Outcome) -> None:
         """Keep an outcome; one that is unknown is asked again."""

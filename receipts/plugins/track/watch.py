@@ -224,7 +224,9 @@ def gauges(store: Store, rulebook: Rulebook) -> Iterator[str]:
     rows: list[tuple[str, dict[str, float]]] = []
     for (number, kind, metric), (lane, label, level) in sorted(values.items()):
         named = {"lane": lane, "kind": kind, "line": f"{number & (1 << 64) - 1:016x}", "label": label, "metric": metric}
-        labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in named.items())
+        # On one line, as OpenMetrics quotes a value.
+        quoted = (value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for value in named.values())
+        labels = ",".join(f'{key}="{value}"' for key, value in zip(named, quoted, strict=True))
         rows.append((labels, {**level, "open_incidents": float(count[number, kind, metric])}))
     for name, text in GAUGES.items():
         yield f"# TYPE receipts_line_{name} gauge"
@@ -244,8 +246,3 @@ def _level(seen: History) -> dict[str, float]:
         return {"level": level}
     widen = math.exp(RatioEstimate(0.0, sigma.value / math.sqrt(launches), sigma.df).half_width(CONFIDENCE))
     return {"level": level, "low": level / widen, "high": level * widen}
-
-
-def _escaped(text: str) -> str:
-    """A value of a label: on one line, as OpenMetrics quotes it."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

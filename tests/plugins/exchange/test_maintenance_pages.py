@@ -9,9 +9,8 @@ import pytest
 
 import receipts.cli
 from receipts.emit.merge import Merged
+from receipts.plugins.exchange.import_verbs import store_page, table_page
 from receipts.plugins.exchange.notebook import ImportedTable, Unread
-from receipts.plugins.exchange.pages import store as store_page
-from receipts.plugins.exchange.pages import table as table_page
 from receipts.plugins.exchange.store_import import ImportedStore
 from receipts.publish.html import html
 from receipts.publish.ingested import merged, recovered
