@@ -226,9 +226,8 @@ class DeepSpeed(RecordReader, table="deepspeed"):
             self._pipeline = True
             self.judge(rows)
             self._put(rows.steps, {name: rows.figures[name] for name in _PIPELINE & rows.figures.keys()})
-        else:
-            if "samples_per_second" in rows.figures:
-                self._throughput(rows)
+        elif "samples_per_second" in rows.figures:
+            self._throughput(rows)
         if self._overflow_at is not None:
             now = _seconds_of_day(rows.text)
             if now is not None and 0 <= now - self._overflow_at < _AT_ONCE:

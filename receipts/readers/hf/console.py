@@ -56,7 +56,13 @@ class Banner:
         """Take one line; whether it is one of the banner, or prints an argument."""
         cells = list(_BANNER.finditer(text)) or list(_CARD.finditer(text))
         for cell in cells:
-            self._cell(cell[1].lower(), integer(cell[2]), cell[0].strip(), line)
+            label, size = cell[1].lower(), integer(cell[2]) or 0
+            if size >= 1 and label.startswith("total") and label.endswith("steps"):
+                self.steps = size
+            elif size >= 1:
+                path = next(path for word, path in _PATHS.items() if word in label)
+                self.sizes[path.rpartition(".")[2].partition("_")[0]] = size
+                self._reading.state(path, size, cell[0].strip(), line)
         if cells or (match := _ARGUMENT.search(text)) is None:
             begins, resumes = "unning training *****" in text, "ontinuing training from" in text
             self._started, self._resumed = self._started or begins, self._resumed or resumes
@@ -85,16 +91,6 @@ class Banner:
         if whole and micro and accumulation and whole % (micro * accumulation) == 0:
             data = whole // (micro * accumulation)
             self._reading.state("parallelism.data", data, f"{whole} = {micro} × {accumulation} × {data}")
-
-    def _cell(self, label: str, value: int | None, text: str, line: int) -> None:
-        if value is None or value < 1:
-            return
-        if label.startswith("total") and label.endswith("steps"):
-            self.steps = value
-            return
-        path = next(path for word, path in _PATHS.items() if word in label)
-        self.sizes[path.rpartition(".")[2].partition("_")[0]] = value
-        self._reading.state(path, value, text, line)
 
 
 _OPEN: Final = re.compile(r"\{\s*(?=['\"]|$)")
@@ -238,19 +234,15 @@ class ProfileEvents:
     def take(self, text: str) -> bool:
         """Take the head of a line of the profile, or an event below it; whether it is one of both."""
         if "Event Metadata Name:" in text:
-            self._event(text)
+            match = _EVENT.search(text)
+            if match is not None and self._modules is not False and match[2].count(".") <= 1:
+                self.records += 1
+                self._reading.time(match[1], float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0)
             return True
         if "Line ID:" in text:
             self._modules = "XLA Modules" in text
             return True
         return False
-
-    def _event(self, text: str) -> None:
-        match = _EVENT.search(text)
-        if match is None or self._modules is False or match[2].count(".") > 1:
-            return
-        self.records += 1
-        self._reading.time(match[1], float(match[2]) * SECONDS[match[3]] if match[2] != "." else 0.0)
 
 
 _CLOCK = re.compile(r"(?:(\d{1,6}) days?, )?(\d{1,6}):(\d\d):(\d\d(?:\.\d{1,9})?)")
@@ -292,7 +284,13 @@ class TrainerRecords:
         self.records += 1
         seconds = duration(values.get("train_runtime"))
         if seconds is not None:
-            self._add_runtime(seconds, steps + len(self.unnumbered[0]))
+            before = steps + len(self.unnumbered[0])
+            # The table repeats the dictionary's runtime, cut to hundredths, and ranks print their own.
+            near = max(0.011, _RANKS_DIFFER * seconds if before == self._summed_at else 0.0)
+            self._summed_at = before
+            if self._runtime is None or abs(self._runtime - seconds) >= near:
+                self.reading.time("train_runtime", seconds)
+                self._runtime = seconds
             self._planned = self._planned or seconds * (number(values.get("train_steps_per_second")) or 0.0)
         loss = number(values.get("train_loss"))
         if loss is not None and loss - loss != 0:
@@ -344,36 +342,19 @@ class TrainerRecords:
         if losses:
             what = f"{len(losses):,} records carry no step: their losses cannot be placed"
             self.reading.remark("missing", what)
-        self._memory_row()
+        # The tracker counts from the start of each stage, so a peak needs what was allocated before it.
+        start, peaked = (self._memory.get(name) for name in ("before_init_mem_gpu", "train_mem_gpu_peaked_delta"))
+        if peaked is not None and start is None:
+            self.reading.remark("missing", "before_init_mem_gpu is not told: the memory deltas have no origin")
+        elif peaked is not None and start is not None:
+            deltas = (self._memory.get(f"{stage}_mem_gpu_alloc_delta", 0) for stage in ("init", "train"))
+            used = start + sum(deltas)
+            if used >= 0 and peaked >= 0:
+                place = Place(self._memory_line)
+                self.reading.memory.append(MemoryRow(place, phase="steady", bytes_used=used, peak_bytes=used + peaked))
         if self._runtime is not None and self._evaluation > 0:
             what = f"train_runtime of {self._runtime:,.1f} s holds {self._evaluation:,.1f} s of evaluation"
             self.reading.remark("note", f"{what}: no step time follows from it")
-
-    def _add_runtime(self, seconds: float, before: int) -> None:
-        """One run's runtime; the table repeats the dictionary's, cut to hundredths, and ranks print their own."""
-        again, self._summed_at = before == self._summed_at, before
-        near = max(0.011, _RANKS_DIFFER * seconds if again else 0.0)
-        if self._runtime is not None and abs(self._runtime - seconds) < near:
-            return
-        self.reading.time("train_runtime", seconds)
-        self._runtime = seconds
-
-    def _memory_row(self) -> None:
-        """The tracker counts from the start of each stage, so a peak needs what was allocated before it."""
-        start = self._memory.get("before_init_mem_gpu")
-        peaked = self._memory.get("train_mem_gpu_peaked_delta")
-        if peaked is None:
-            return
-        if start is None:
-            self.reading.remark("missing", "before_init_mem_gpu is not told: the memory deltas have no origin")
-            return
-        used = (
-            start + self._memory.get("init_mem_gpu_alloc_delta", 0) + self._memory.get("train_mem_gpu_alloc_delta", 0)
-        )
-        if used >= 0 and peaked >= 0:
-            self.reading.memory.append(
-                MemoryRow(Place(self._memory_line), phase="steady", bytes_used=used, peak_bytes=used + peaked)
-            )
 
 
 def duration(value: Any) -> float | None:

@@ -153,7 +153,17 @@ class JaxCompiles(LineReader):
             self._block = CacheMiss(f"{match[1]} ({match[4]})", place(match[2], match[3]), number, [])
             return True
         if (done := _FINISHED.search(text)) is not None:
-            self._finish(done[1], done[2], text)
+            self._count("finished_compilations")
+            self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
+            key = _key(done[1])
+            self._names.add(key)
+            if self._pending[key] > 0:
+                self._pending[key] -= 1
+            else:
+                self._seconds += float(done[2])
+                # A program under another name than the step's is compiled all the same.
+                self._order.compiled(self._why.pop(key, ""))
+                self.follows = self._order.follows
         elif (cache := _CACHE.search(text)) is not None:
             if cache[1].lower() == "miss":
                 self._count("cache_misses")
@@ -180,18 +190,6 @@ class JaxCompiles(LineReader):
         again = [f"{name} {count} times" for name, count in self._names.most_common(3) if count > 2]
         if again:
             reading.remark("note", f"compiled or loaded more than twice: {', '.join(again)}")
-        self._counts()
-        if self._names:
-            reading.see("framework", "jax", "kernels")
-            if any(_OF_STEP.match(name) for name in self._names):
-                reading.see("posture", "jit", "backend")
-        return reading
-
-    def _count(self, name: str) -> None:
-        self.reading.records += 1
-        self.reading.count(name)
-
-    def _counts(self) -> None:
         compile_, counted = self.reading.compile, self.reading.counters.get
         done, hits, misses = (counted(name, 0) for name in ("finished_compilations", "cache_hits", "cache_misses"))
         cached = bool(hits or misses)
@@ -212,6 +210,15 @@ class JaxCompiles(LineReader):
         # A log of writes alone, or of what was traced, shows no compile: that none came late does not follow.
         if done and (self._tells_hits or cached):
             self._order.place(self.reading)
+        if self._names:
+            reading.see("framework", "jax", "kernels")
+            if any(_OF_STEP.match(name) for name in self._names):
+                reading.see("posture", "jit", "backend")
+        return reading
+
+    def _count(self, name: str) -> None:
+        self.reading.records += 1
+        self.reading.count(name)
 
     def _is_copy(self, text: str) -> bool:
         """Whether this is the message before it once more, out of a second handler of the logger.
@@ -231,19 +238,6 @@ class JaxCompiles(LineReader):
         copied = _TIMED.match(message) is not None or _DIGITS.sub("0", before) != _DIGITS.sub("0", prefix)
         self._message = "" if copied else message
         return copied
-
-    def _finish(self, name: str, spent: str, text: str) -> None:
-        self._count("finished_compilations")
-        self._tells_hits = self._tells_hits or _TELLS_HITS.search(text) is not None
-        key = _key(name)
-        self._names.add(key)
-        if self._pending[key] > 0:
-            self._pending[key] -= 1
-            return
-        self._seconds += float(spent)
-        # A program under another name than the step's is compiled all the same.
-        self._order.compiled(self._why.pop(key, ""))
-        self.follows = self._order.follows
 
     def _block_ends(self) -> None:
         block, self._block = self._block, None

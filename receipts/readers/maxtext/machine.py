@@ -113,19 +113,6 @@ _LABELLED: Final = 400
 _LEAVES: Final = {"output": "output_bytes", "temp": "temp_bytes", "argument": "argument_bytes"}
 
 
-def memory_phase(text: str) -> str | None:
-    """The receipt's phase that a label such as ``After params initialized`` names."""
-    label = _LABEL.search(text[:_LABELLED])
-    if label is None:
-        return None
-    words = label[1].lower()
-    if "compil" in words:
-        return "post_compile"
-    if "init" in words or "load" in words:
-        return "post_init"
-    return None
-
-
 def device_row(text: str, number: int, phase_name: str | None) -> MemoryRow | None:
     """One device's use and limit, or None where the line is about the host's memory."""
     match = _USING.search(text)
@@ -177,7 +164,11 @@ class MemoryLines:
                 reading.memory_unavailable = why.lstrip(",: ")[:200] or "unavailable"
             return True
         if "Memstats:" in text:
-            self._phase = memory_phase(text)
+            # The receipt's phase that a label such as ``After params initialized`` names.
+            label = _LABEL.search(text[:_LABELLED])
+            words = label[1].lower() if label is not None else ""
+            begun = "post_init" if "init" in words or "load" in words else None
+            self._phase = "post_compile" if "compil" in words else begun
             return False
         if "Using (GB)" not in text:
             return read_memory_plan(reading, text)

@@ -123,7 +123,9 @@ class Blocks:
         """
         seen = self._by_clock(name, work)
         if seen is not None:
-            return _nearest(seen, work)
+            # The unit that is nearest to what was seen: a step, its samples, or its tokens; None where none is near.
+            known = [unit for unit in {1, work.batch or 1, work.tokens or 1} if seen / NEAR <= unit <= seen * NEAR]
+            return min(known, key=lambda unit: abs(math.log(unit / seen)), default=None)
         marks = [mark.total for block in self.blocks for marks in block for mark in marks if mark.name == name]
         counts = marks + [item.mark.total for item in self.times if item.mark.name == name]
         samples = {count * (work.batch or 0) for count in counts}
@@ -239,12 +241,6 @@ def _intervals(marks: Sequence[BlockRecord], units: Mapping[str, int | None]) ->
             intervals.append((int(count - before[0]), mark.at - before[1]))
             before = count, mark.at
     return intervals
-
-
-def _nearest(seen: float, work: Work) -> int | None:
-    """The unit that is nearest to what was seen: a step, its samples, or its tokens; None where none is near."""
-    known = [unit for unit in {1, work.batch or 1, work.tokens or 1} if seen / NEAR <= unit <= seen * NEAR]
-    return min(known, key=lambda unit: abs(math.log(unit / seen)), default=None)
 
 
 def _by_name(name: str, counts: Sequence[int], work: Work) -> int | None:

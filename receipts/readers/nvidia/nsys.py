@@ -70,7 +70,10 @@ class _Export:
             self._columns[str(table)].add(str(column))
 
     def read(self) -> None:
-        arch, reading = self._gpus(), self._reading
+        reading, table = self._reading, "TARGET_INFO_GPU"
+        named = self._has(table, "name", "computeMajor", "computeMinor")
+        gpus = self._rows(f"SELECT name, computeMajor, computeMinor FROM {table} LIMIT 1000") if named else ()
+        arch = state_gpus(reading, gpus, table)
         if self._has(KERNELS) and self._has("StringIds"):
             self._kernels()
         else:
@@ -151,14 +154,6 @@ class _Export:
         for device, time in sorted(timeline.exposed().items())[:64]:
             what = f"device {device}: {time * _NANO:.6g} s in which only communication ran"
             self._reading.remark("note", what)
-
-    def _gpus(self) -> int | None:
-        table = "TARGET_INFO_GPU"
-        if not self._has(table, "name", "computeMajor", "computeMinor"):
-            return None
-        return state_gpus(
-            self._reading, self._rows(f"SELECT name, computeMajor, computeMinor FROM {table} LIMIT 1000"), table
-        )
 
     def _graphs(self) -> None:
         table = "CUPTI_ACTIVITY_KIND_RUNTIME"

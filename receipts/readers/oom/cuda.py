@@ -14,7 +14,6 @@ device-side assertion alike: those are uncertain, ``is_oom`` None.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -303,7 +302,26 @@ _NO_FAILURE: Final = (
 
 def library_failures(text: str) -> list[AllocationFailure]:
     """The failures of CUDA, its libraries and the host that a text holds, without place."""
-    return [*_cuda(text), *_others(text)]
+    failures = []
+    nccl = list(_NCCL.finditer(text))
+    for match in nccl:
+        device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
+        chip, operator = int(device[1]) if device else None, match["operator"] or "NCCL"
+        failures.append(_refused(text, match, "outside_allocator", operator=operator, chip=chip))
+    for match in _HANDLE.finditer(text):
+        call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
+        operator = call[1] if call else match[0].partition("_")[0]
+        failures.append(_refused(text, match, "outside_allocator", is_oom=None, operator=operator))
+    if masked := _MASKED.search(text):
+        failures.append(_refused(text, masked, "capacity"))
+    if (runtime := _RUNTIME.search(text)) and not nccl:
+        failures.append(_refused(text, runtime, "outside_allocator"))
+    failures += [_refused(text, match, "capacity") for match in _PADDLE.finditer(text)]
+    if host := _HOST.search(text):
+        failures.append(_refused(text, host, "host"))
+    elif perhaps := _PERHAPS_HOST.search(text):
+        failures.append(_refused(text, perhaps, "host", is_oom=None))
+    return failures
 
 
 def no_failures(text: str) -> list[AllocationFailure]:
@@ -314,31 +332,6 @@ def no_failures(text: str) -> list[AllocationFailure]:
         _refused(text, match, "not_oom", is_oom=False, chip=int(pool[1]) if pool else None, fatal=False)
         for match, pool in zip(matches, pools, strict=True)
     ]
-
-
-def _cuda(text: str) -> Iterator[AllocationFailure]:
-    nccl = list(_NCCL.finditer(text))
-    for match in nccl:
-        device = _NCCL_DEVICE.search(text, max(0, match.start() - 200), match.end())
-        chip, operator = int(device[1]) if device else None, match["operator"] or "NCCL"
-        yield _refused(text, match, "outside_allocator", operator=operator, chip=chip)
-    for match in _HANDLE.finditer(text):
-        call = _HANDLE_CALL.search(text, match.end(), match.end() + 120)
-        operator = call[1] if call else match[0].partition("_")[0]
-        yield _refused(text, match, "outside_allocator", is_oom=None, operator=operator)
-    if masked := _MASKED.search(text):
-        yield _refused(text, masked, "capacity")
-    if (runtime := _RUNTIME.search(text)) and not nccl:
-        yield _refused(text, runtime, "outside_allocator")
-
-
-def _others(text: str) -> Iterator[AllocationFailure]:
-    for match in _PADDLE.finditer(text):
-        yield _refused(text, match, "capacity")
-    if host := _HOST.search(text):
-        yield _refused(text, host, "host")
-    elif perhaps := _PERHAPS_HOST.search(text):
-        yield _refused(text, perhaps, "host", is_oom=None)
 
 
 # Of these the words around the match say more than those behind it.

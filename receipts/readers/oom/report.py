@@ -188,7 +188,11 @@ class OomReader(LineReader):
             self._close(speaker)
         failures = self.reading.failures
         if not failures and self._exit is not None:
-            failures.append(_exited(*self._exit))
+            # The host's kernel kills with signal 9 for want of memory, and others do for other reasons.
+            code, number, words = self._exit
+            killed = code in (-9, 137)
+            class_, is_oom = ("host", None) if killed else ("not_oom", False)
+            failures.append(AllocationFailure(Place(number), is_oom, class_, message=words, fatal=killed))
         if self._lost:
             self.reading.remark("note", f"{self._lost} further failed allocations were not kept")
         failures.sort(key=lambda item: item.place.line)
@@ -330,13 +334,6 @@ def _same_nccl(last: AllocationFailure, new: AllocationFailure) -> bool:
     """Whether NCCL's second warning tells the bytes of the first one."""
     both = last.class_ == new.class_ == "outside_allocator" and "NCCL" in new.message and last.chip == new.chip
     return both and last.requested_bytes is None and new.requested_bytes is not None
-
-
-def _exited(code: int, number: int, words: str) -> AllocationFailure:
-    """A bare exit code. The host's kernel kills with signal 9 for want of memory, and others do for other reasons."""
-    killed = code in (-9, 137)
-    class_ = "host" if killed else "not_oom"
-    return AllocationFailure(Place(number), None if killed else False, class_, message=words, fatal=killed)
 
 
 READERS = (OomReader,)

@@ -132,7 +132,19 @@ class PathCountersReader(LineReader):
             return False
         listed = parsed.get("path_counters") if isinstance(parsed, dict) else None
         for item in listed if isinstance(listed, list) else [parsed]:
-            self._take(item, number, alone=item is parsed)
+            if not isinstance(item, dict) or not item.keys() <= _KEYS or not {"name", "count"} <= item.keys():
+                continue
+            name, count, rank = item["name"], item["count"], item.get("rank")
+            if not isinstance(name, str) or not 0 < len(name) <= 200 or not counted(count):
+                continue
+            # A line of its own may be another program's.
+            if item is parsed and "expected" not in item:
+                continue
+            rank = rank if counted(rank) else None
+            if (name, rank) in self._counters or len(self._counters) < MAX_COUNTERS:
+                stated = {key: item[key] for key in ("expected", "steps", "layers") if counted(item.get(key))}
+                self._counters[name, rank] = {"name": name, "count": count} | stated, number
+                self.reading.records += 1
         return False
 
     def finish(self) -> Reading | None:
@@ -151,21 +163,6 @@ class PathCountersReader(LineReader):
             first = min(line for _, line in self._counters.values())
             reading.state("measurement.path_counters", rows, f"{len(rows)} counters", first)
         return super().finish()
-
-    def _take(self, item: Any, number: int, *, alone: bool) -> None:
-        if not isinstance(item, dict) or not item.keys() <= _KEYS or not {"name", "count"} <= item.keys():
-            return
-        name, count, rank = item["name"], item["count"], item.get("rank")
-        if not isinstance(name, str) or not 0 < len(name) <= 200 or not counted(count):
-            return
-        if alone and "expected" not in item:
-            return
-        rank = rank if counted(rank) else None
-        if (name, rank) in self._counters or len(self._counters) < MAX_COUNTERS:
-            stated = {key: item[key] for key in ("expected", "steps", "layers") if counted(item.get(key))}
-            row = {"name": name, "count": count} | stated
-            self._counters[name, rank] = row, number
-            self.reading.records += 1
 
 
 READERS = (MoeRoutingReader, PathCountersReader)

@@ -65,7 +65,14 @@ class ShellSettings(FileReader):
     def read(self, source: Source) -> list[Reading]:
         """The variables, the last value of each, and what other readers know of the lines."""
         begun: list[bytes] = []
-        others = scan(_kept(source, begun))
+
+        def kept() -> Iterator[bytes]:
+            for chunk in source.chunks():
+                # A script is short, and a dump may be of any size.
+                begun.extend([chunk] if sum(map(len, begun)) < _MAX_TEXT else [])
+                yield chunk
+
+        others = scan(kept())
         reading = Reading(self.source)
         variables: dict[str, tuple[str, int]] = {}
         text = b"".join(begun).decode("utf-8", "replace")
@@ -84,22 +91,15 @@ class ShellSettings(FileReader):
             return
         reading.records += 1
         if name in NESTED:
-            for flag, word in _flags(value):
-                reading.state(f"flags.{name}.{flag}", _plain(word), f"--{flag}={word}", line)
+            for word in value.split():
+                flag, sign, text = word.lstrip("-").partition("=")
+                if re.fullmatch(r"\w{1,120}", flag) and "$" not in word:
+                    text = text if sign else "true"
+                    reading.state(f"flags.{name}.{flag}", _plain(text), f"--{flag}={text}", line)
         elif "$" in value or "`" in value:
             reading.remark("missing", f"{name} depends on another variable: state it by --set flags.{name}=…", line)
         elif value:
             reading.state(f"flags.{name}", _plain(value), f"{name}={_plain(value)}", line)
-
-
-def _kept(source: Source, begun: list[bytes]) -> Iterator[bytes]:
-    """The chunks of a file, the first of which are kept: a script is short, and a dump may be of any size."""
-    size = 0
-    for chunk in source.chunks():
-        if size < _MAX_TEXT:
-            begun.append(chunk)
-            size += len(chunk)
-        yield chunk
 
 
 def _commands(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -139,13 +139,6 @@ def _assigned(command: str) -> Iterator[tuple[str, str]]:
             yield match[1], match[2].strip()
         elif word not in ("export", "declare", "-x", "env", "+"):
             return
-
-
-def _flags(text: str) -> Iterator[tuple[str, str]]:
-    for word in text.split():
-        name, sign, value = word.lstrip("-").partition("=")
-        if re.fullmatch(r"\w{1,120}", name) and "$" not in word:
-            yield name, value if sign else "true"
 
 
 def _plain(value: str) -> str | bool:

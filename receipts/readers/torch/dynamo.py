@@ -64,11 +64,11 @@ def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], lin
     if breaks:
         reading.counters["graph_breaks"] = breaks
         reading.see("posture", "regional", "backend", line)
-    _limits(reading, {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}, line)
-
-
-def _limits(reading: Reading, reasons: Mapping[str, int], line: int) -> None:
-    hit = sum(count for name, count in reasons.items() if any(word in name.lower() for word in _LIMIT_NAMES))
+    hit = sum(
+        count
+        for name, count in ({**groups.get("graph_break", {}), **groups.get("unimplemented", {})}).items()
+        if any(word in name.lower() for word in _LIMIT_NAMES)
+    )
     if hit:
         reading.counters["recompile_limit"] = hit
         reading.fallbacks = (reading.fallbacks or {}) | {UNNAMED_FUNCTION: hit}
@@ -188,7 +188,15 @@ class DynamoReader(LineReader):
             self.reading.records += 1
             self._reasons.add(match["why"].strip(), number)
         elif match := _LIMIT.match(body):
-            self._hit(match, number)
+            self.reading.records += 1
+            self._limit = match["limit"]
+            self._awaiting, self._at, self._compile = 3, "", None
+            # The compile that was announced before it does not take place.
+            last = self._order.undo()
+            self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
+            self.reading.count("recompile_limit", 1)
+            if len(self._reached) < MAX_PLACES:
+                self._reached.append((f"{match['limit']} of {match['value']} was reached", number))
             return True
         elif match := _SKIPPED.match(body):
             self.reading.count("cudagraph_skips", 1)
@@ -246,7 +254,9 @@ class DynamoReader(LineReader):
         return reading
 
     def _recompile(self, match: re.Match[str], frame: str, number: int, times: int) -> None:
-        name = _qualified(match["name"], match["file"])
+        # `bias_swiglu in …/site-packages/megatron/core/fusions/swiglu.py` as the module's name and the function's.
+        package = _PACKAGES.search(match["file"])
+        name = f"{package['path'].replace('/', '.')}.{match['name']}" if package else match["name"]
         self._recompiles.add(name, number, times)
         if len(self._frames) < MAX_NAMES:
             self._frames.add(frame or name)
@@ -269,17 +279,6 @@ class DynamoReader(LineReader):
                 self._why[self._at] = match["why"].strip()
             return True
         return False
-
-    def _hit(self, match: re.Match[str], number: int) -> None:
-        self.reading.records += 1
-        self._limit = match["limit"]
-        self._awaiting, self._at, self._compile = 3, "", None
-        # The compile that was announced before it does not take place.
-        last = self._order.undo()
-        self._limited_by = f"{match['limit']} of {match['value']} reached{f', last by {last}' if last else ''}"
-        self.reading.count("recompile_limit", 1)
-        if len(self._reached) < MAX_PLACES:
-            self._reached.append((f"{match['limit']} of {match['value']} was reached", number))
 
     def _note(self, text: str, number: int) -> None:
         self.reading.records += 1

@@ -112,7 +112,13 @@ class SpanCollector:
         trace.facts, trace.broken = facts | {"groups": sorted(self._groups)}, broken
         if self._backwards and not broken:
             trace.broken = f"{self._backwards} activities end before they begin"
-        threads = self._by_thread()
+        # Each thread with the rows of its operators; the one that began first is first, as forward is.
+        rows_of: list[array[int]] = [array("i") for _ in self._threads]
+        for row, thread in enumerate(self._operators[2]):
+            rows_of[thread].append(row)
+        names = [str(name) for name in self._threads]
+        first = [min((self._operators[0][row] for row in own), default=0) for own in rows_of]
+        threads = sorted(enumerate(rows_of), key=lambda item: (first[item[0]], names[item[0]]))
         walk = _Walk(trace, self._operators)
         if self._work:
             calls = self._launched()
@@ -129,17 +135,6 @@ class SpanCollector:
             if len(work):
                 trace.devices["cpu"] = work
         return self._service.extract(trace) if trace.devices else None
-
-    def _by_thread(self) -> list[tuple[int, array[int]]]:
-        """Each thread and the rows of its operators; the thread that began first is first, as forward is."""
-        begins = self._operators[0]
-        rows: list[array[int]] = [array("i") for _ in self._threads]
-        for row, thread in enumerate(self._operators[2]):
-            rows[thread].append(row)
-        names = [str(name) for name in self._threads]
-        first = [min((begins[row] for row in own), default=0) for own in rows]
-        order = sorted(range(len(rows)), key=lambda thread: (first[thread], names[thread]))
-        return [(thread, rows[thread]) for thread in order]
 
     def _launched(self) -> dict[int, tuple[array[int], array[int], array[int]]]:
         """The calls that launched something, by thread: when, and which row of which device, in columns."""

@@ -40,7 +40,14 @@ def state_head(reading: Reading, body: TraceBody) -> tuple[dict[str, Any], int |
     sizes = {item["totalGlobalMem"] for item in devices if type(item.get("totalGlobalMem")) is int}
     if len(sizes) == 1:
         reading.counters["gpu.bytes_total"] = sizes.pop()
-    _distributed(reading, head.get("distributedInfo"))
+    info = head.get("distributedInfo")
+    size, rank, nccl = map(info.get, ("world_size", "rank", "nccl_version")) if isinstance(info, dict) else [None] * 3
+    if isinstance(size, int) and 0 < size < 10_000_000:
+        reading.state("hardware.chips", size, f"world_size {size}", record="distributedInfo")
+    if isinstance(nccl, str) and nccl:
+        reading.state("platform.nccl", nccl[:40], record="distributedInfo")
+    if isinstance(rank, int):
+        reading.remark("note", f"written by rank {rank}")
     runtime = head.get("cuda_runtime_version")
     if isinstance(runtime, int) and 1000 <= runtime < 1_000_000:
         text = f"{runtime // 1000}.{runtime % 1000 // 10}"
@@ -49,18 +56,6 @@ def state_head(reading: Reading, body: TraceBody) -> tuple[dict[str, Any], int |
         reading.state("wheels.torch", version[:100], record="head")
         reading.version = version[:100]
     return head, arch
-
-
-def _distributed(reading: Reading, info: Any) -> None:
-    if not isinstance(info, dict):
-        return
-    size, rank, nccl = info.get("world_size"), info.get("rank"), info.get("nccl_version")
-    if isinstance(size, int) and 0 < size < 10_000_000:
-        reading.state("hardware.chips", size, f"world_size {size}", record="distributedInfo")
-    if isinstance(nccl, str) and nccl:
-        reading.state("platform.nccl", nccl[:40], record="distributedInfo")
-    if isinstance(rank, int):
-        reading.remark("note", f"written by rank {rank}")
 
 
 def _document(text: bytes) -> dict[str, Any]:
@@ -99,7 +94,11 @@ class TorchTraceReader(FileReader):
     def claims(cls, head: bytes) -> bool:
         start = head.lstrip()[:1]
         if start == b"{":
-            return (b'"traceEvents"' in head and b'"jaxlib' not in head and _is_kineto(head)) or _begins_kineto(head)
+            properties, schema = b'"deviceProperties"' in head, b'"schemaVersion"'
+            kineto = properties or schema in head or _CATEGORIES.search(head) is not None
+            # A long list of process groups may fill the head before the events begin.
+            begins = len(head) >= HEAD and schema in head[:4096] and properties
+            return begins or (kineto and b'"traceEvents"' in head and b'"jaxlib' not in head)
         return start == b"[" and b'"ph"' in head and _CATEGORIES.search(head) is not None
 
     def read(self, source: Source) -> list[Reading]:
@@ -115,15 +114,6 @@ class TorchTraceReader(FileReader):
                 gc.enable()
         trace.finish(body)
         return [trace.reading] if trace.reading.records else []
-
-
-def _is_kineto(head: bytes) -> bool:
-    return b'"deviceProperties"' in head or b'"schemaVersion"' in head or _CATEGORIES.search(head) is not None
-
-
-def _begins_kineto(head: bytes) -> bool:
-    """A long list of process groups may fill the head before the events begin."""
-    return len(head) >= HEAD and b'"schemaVersion"' in head[:4096] and b'"deviceProperties"' in head
 
 
 class _Trace:
@@ -190,7 +180,7 @@ class _Trace:
             self.reading.host_transfers = self.histogram.copies_to_host
         self._exposed(covered)
         self._path(covered)
-        reading, head = self.reading, self.head
+        head = self.head
         if self.spans is None or not reading.records:
             return
         ranks = head.get("distributedInfo")
@@ -233,21 +223,14 @@ class _Trace:
         if posture == "regional" and (regions := host.regions()):
             reading.state("compile.regions", regions, ", ".join(regions))
         if posture == "eager" and not self.histogram.checkpoints and (applied := host.recompute()) is not None:
-            text = (
-                "the backward pass computes parts of the forward pass again"
-                if applied != "none"
-                else ("the backward pass computes nothing of the forward pass again")
-            )
+            parts = "nothing" if applied == "none" else "parts"
+            text = f"the backward pass computes {parts} of the forward pass again"
             reading.state("numerics.recompute_applied", applied, text)
         if (claim := reading.stated.get("numerics.recompute_applied")) is not None:
             reading.counters[f"recompute.{claim.value}"] = 1
         if posture == "eager" and not self.histogram.graph_launches:
             marks, optimized = sum(self.steps.values()), max(self.optimizer_steps.values(), default=0)
             self.work.write(reading, host, self.histogram, marks, optimized)
-        self._fallbacks()
-
-    def _fallbacks(self) -> None:
-        """Beside a device: operators that computed on the host; none, where all are seen and launched something."""
         reading, host = self.reading, self.host
         if not self.histogram.kernels:
             return

@@ -291,7 +291,6 @@ class TorchXlaMetrics(LineReader):
             part.samples[self._name] = self._samples = int(value)
             self.reading.records += 1
         elif self._kind == "Metric" and name in ("Accumulator", "Counter") and self._samples is not None:
-            assert self._samples is not None
             if (spent := seconds(value)) is not None:
                 part.timings[self._name] = Timing(self._samples, spent)
             elif value.endswith("B") and (moved := size(value)) is not None:
@@ -312,15 +311,11 @@ class TorchXlaMetrics(LineReader):
 
     def _close(self) -> None:
         """A metric without the rest of its lines was shortened by hand, and so was its report."""
-        if self._part is not None and self._kind and self._cut():
+        shown = "Percentiles" in self._has and bool(self._has & {"Accumulator", "Counter"})
+        cut = self._samples is None or not shown if self._kind == "Metric" else "Value" not in self._has
+        if self._part is not None and self._kind and cut:
             self._part.cut = True
         self._kind = self._name = ""
-
-    def _cut(self) -> bool:
-        if self._kind == "Counter":
-            return "Value" not in self._has
-        shown = "Percentiles" in self._has and bool(self._has & {"Accumulator", "Counter"})
-        return self._samples is None or not shown
 
     def _end_report(self) -> None:
         self._close()
