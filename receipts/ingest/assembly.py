@@ -232,12 +232,4 @@ def _text(value: Any, indent: str) -> str:
 def _plain(value: Any) -> str:
     # A lone half of a surrogate pair is no text: such a sign stays escaped, and the document UTF-8.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return text if text.isascii() or _encodes(text) else json.dumps(value, allow_nan=False)
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return json.dumps(value, allow_nan=False) if re.search("[\ud800-\udfff]", text) else text

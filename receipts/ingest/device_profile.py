@@ -230,8 +230,9 @@ class Histogram:
         if (whole := sum(times.values())) > 0:
             shares = ", ".join(f"{dtype} {time / whole:.1%}" for dtype, time in sorted(times.items()))
             reading.remark("note", f"matrix multiplications by type of input, share of their time: {shares}", line)
-        old = sum(item.count for kernel, item in self.kernels.items() if _is_old(kernel, arch))
-        if old:
+        generation = (arch or 0) // 10
+        multiplied = ((kernel.arch, item) for kernel, item in self.kernels.items() if kernel.work == "gemm")
+        if old := sum(item.count for built, item in multiplied if built is not None and built // 10 < generation):
             reading.remark("note", f"{old} multiplications ran kernels of an older generation than sm{arch}", line)
         softmax = sum(self._families("softmax").values())
         if softmax and not self._families("attention") and not self.attention_ops:
@@ -282,7 +283,11 @@ class Histogram:
     def _gemm(self) -> dict[str, dict[str, int]]:
         weights = _weights(self.gemms())
         if not weights:
-            return self._host_gemm()
+            if self.kernels or not self.matmul_types:
+                return {}
+            # Of the host alone, its operators.
+            counts = {kind: self.matmul_types[kind].count for kind in _carrying(_weights(self.matmul_types))}
+            return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
         kinds = _carrying(weights)
         if weights.get(FP8, 0.0) > _NARROW_SHARE * sum(weights.values()):
             kinds = [FP8 if kind in _HALF else kind for kind in kinds]
@@ -295,12 +300,6 @@ class Histogram:
             family = "te" if self.engine else families.most_common(1)[0][0]
             gemms[f"{family}_{kind}"] = families.total()
         return {"gemm": gemms, "compute_dtype": {name.rpartition("_")[2]: count for name, count in gemms.items()}}
-
-    def _host_gemm(self) -> dict[str, dict[str, int]]:
-        if self.kernels or not self.matmul_types:
-            return {}
-        counts = {kind: self.matmul_types[kind].count for kind in _carrying(_weights(self.matmul_types))}
-        return {"gemm": {f"aten_{kind}": count for kind, count in counts.items()}, "compute_dtype": counts}
 
 
 def _weights(sums: Mapping[str, Sum]) -> dict[str, float]:
@@ -316,10 +315,6 @@ def _carrying(weights: dict[str, float]) -> list[str]:
     if not others or sum(others.values()) < MIN_TYPE_SHARE * sum(weights.values()):
         return [main]
     return [main, max(others, key=lambda kind: others[kind])]
-
-
-def _is_old(kernel: Kernel, arch: int | None) -> bool:
-    return kernel.work == "gemm" and kernel.arch is not None and arch is not None and kernel.arch // 10 < arch // 10
 
 
 _DASHES = re.compile(r"-{2,}")

@@ -207,24 +207,20 @@ def receipt_file(path: Path, name: str) -> FileEvidence | None:
         if not raw.lstrip().startswith(b"{"):
             return None
         raw += stream.read()
-    if not _has_run(raw):
-        return None
-    return FileEvidence(path, name, hashlib.sha256(raw).hexdigest(), len(raw), (Reading(RECEIPT, records=1),), ())
-
-
-def _has_run(raw: bytes) -> bool:
-    """Whether this is a document with the run of a receipt, its keys in any order, or the beginning of one.
-
-    A plan has no outcome, and a verdict, a report or a record of another program has no run.
-    """
     if not all(word in raw for word in _WORDS):
-        return False
+        return None
+    # It has the run of a receipt, its keys in any order, or is the beginning of one. A plan has no outcome, and a
+    # verdict, a report or a record of another program has no run.
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
-        return _BEGINS.match(raw) is not None
-    run = document.get("run") if isinstance(document, dict) else None
-    return isinstance(run, dict) and run.keys() >= {"launch", "outcome", "provenance"}
+        is_receipt = _BEGINS.match(raw) is not None
+    else:
+        run = document.get("run") if isinstance(document, dict) else None
+        is_receipt = isinstance(run, dict) and run.keys() >= {"launch", "outcome", "provenance"}
+    if not is_receipt:
+        return None
+    return FileEvidence(path, name, hashlib.sha256(raw).hexdigest(), len(raw), (Reading(RECEIPT, records=1),), ())
 
 
 def base_of(files: Iterable[FileEvidence]) -> Base | None:

@@ -23,7 +23,7 @@ from receipts.base.errors import UsageError
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
 from receipts.ingest.reader import LineReader, line_readers, readers_in
-from receipts.ingest.reading import BAR, AllocationFailure, Reading, first_cause
+from receipts.ingest.reading import BAR, AllocationFailure, first_cause
 from receipts.ingest.resolve import readings
 from receipts.ingest.scan import scan
 from receipts.ingest.series import StepSeries
@@ -40,7 +40,18 @@ _SKIPPED: Final = ("place", "is_oom", "fatal")
 def state_ending(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> None:
     """State ``run.outcome``, and ``failure`` where one stopped the launch."""
     failures = [(file, reading, item) for file, reading in readings(files) for item in reading.failures]
-    stopped = _first_fatal(draft, failures, steps)
+    stopped, survived = None, 0
+    for file, reading, failure in sorted(failures, key=lambda item: not item[2].is_oom):
+        if not failure.is_oom and not failure.fatal:
+            continue  # words that merely look like a failure
+        why = _went_on(file, failure, steps) if failure.fatal else "it did not end the run"
+        if why is None:
+            stopped = file, reading, failure
+            break
+        survived += 1
+        if survived <= _SHOWN:
+            text = f"{failure.message[:100] or failure.class_}: {why}"
+            draft.tell("note", text, Where(file.name, failure.place))
     if stopped is not None and draft.base is not None and draft.get("run.outcome") == "ok":
         draft.contradict("run.outcome", f"{Where(stopped[0].name, stopped[2].place)} says {stopped[2].message[:80]}")
         return
@@ -86,23 +97,6 @@ def failure_in(text: bytes) -> AllocationFailure | None:
     kinds = [kind for kind in readers_in("oom") if issubclass(kind, LineReader)]
     scanned = scan([text.rstrip(b"\n") + b"\n"], kinds)
     return first_cause(item for reading in scanned for item in reading.failures if item.fatal)
-
-
-def _first_fatal(
-    draft: ReceiptDraft, failures: Sequence[tuple[FileEvidence, Reading, AllocationFailure]], steps: StepSeries | None
-) -> tuple[FileEvidence, Reading, AllocationFailure] | None:
-    survived: list[str] = []
-    for file, reading, failure in sorted(failures, key=lambda item: not item[2].is_oom):
-        where = Where(file.name, failure.place)
-        if not failure.is_oom and not failure.fatal:
-            continue  # words that merely look like a failure
-        why = _went_on(file, failure, steps) if failure.fatal else "it did not end the run"
-        if why is None:
-            return file, reading, failure
-        survived.append(why)
-        if len(survived) <= _SHOWN:
-            draft.tell("note", f"{failure.message[:100] or failure.class_}: {why}", where)
-    return None
 
 
 def _timed(draft: ReceiptDraft, file: FileEvidence, failure: AllocationFailure) -> AllocationFailure:
@@ -159,22 +153,18 @@ def _outrun(file: FileEvidence, steps: StepSeries | None) -> bool:
 
 def _diverged(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSeries | None) -> Where | None:
     """Where a divergence is: a reader saw one that its source hides, or the last loss is not finite."""
-    places = [Where(file.name) for file, reading in readings(files) if reading.diverged and not _recovered(reading)]
-    if places:
-        draft.put("measurement.loss.finite", False, places[0], SOURCE)
-        return places[0]
+    for file, reading in ((file, reading) for file, reading in readings(files) if reading.diverged):
+        values = [value for value in reading.steps.column("loss") if value is not None]
+        norms = (value for value in reading.steps.column("grad_norm") if value is not None)
+        shown = bool(values) and math.isfinite(values[-1]) and not all(map(math.isfinite, values))
+        # It recovered where losses that were not finite were printed as such, and finite ones again after them.
+        if not shown or any(map(math.isnan, norms)):
+            draft.put("measurement.loss.finite", False, Where(file.name), SOURCE)
+            return Where(file.name)
     losses = (steps.beside or steps).known("loss") if steps is not None else []
     if losses and steps is not None and not math.isfinite(losses[-1]):
         return Where(steps.track.file.name)
     return None
-
-
-def _recovered(reading: Reading) -> bool:
-    """Whether losses that were not finite were printed as such, and finite ones again after them."""
-    losses = [value for value in reading.steps.column("loss") if value is not None]
-    norms = (value for value in reading.steps.column("grad_norm") if value is not None)
-    shown = bool(losses) and math.isfinite(losses[-1]) and not all(map(math.isfinite, losses))
-    return shown and not any(map(math.isnan, norms))
 
 
 _ENDS: Final = (
@@ -352,27 +342,18 @@ def _good_end(draft: ReceiptDraft, files: Sequence[FileEvidence], steps: StepSer
         return "", f"{main.name} has no {words!r}, which ends every such log"
     if steps is None:
         return "", "no file shows how the launch ended"
-    last_step, planned = _of_plan(Source(main.path, main.name), steps)
+    source, last_step = Source(main.path, main.name), steps.numbers[-1]
+    # A bar is ahead of the last record by less than one more; bars of other loops are anywhere.
+    farthest = last_step + 2 * steps.stride
+    bars = [(int(match[1]), int(match[2])) for match in _STEP_OF_PLAN.finditer(source.tail)]
+    bars = [(step, of) for step, of in bars if last_step <= step <= min(farthest, of)]
+    plan = _PLANNED_STEPS.search(source.head)
+    last_step, planned = bars[-1] if bars else (last_step, int(plan[1].replace(b",", b"")) if plan else 0)
     # Programs count from 0 or from 1, and may print every so many steps.
     if planned and last_step + steps.stride - (0 if steps.numbers[0] == 0 else 1) >= planned:
         return f"step {last_step} of {planned}", ""
     planned_words = f", of {planned:,} that it plans" if planned else ""
     return "", f"the log stops behind step {last_step:,}{planned_words}, and nothing shows why"
-
-
-def _of_plan(source: Source, steps: StepSeries) -> tuple[int, int]:
-    """The last step that a log shows, and how many it plans; 0 where it says none."""
-    last, near = steps.numbers[-1], 2 * steps.stride
-    # A bar is ahead of the last record by less than one more; bars of other loops are anywhere.
-    of = [
-        match
-        for match in _STEP_OF_PLAN.finditer(source.tail)
-        if last <= int(match[1]) <= min(last + near, int(match[2]))
-    ]
-    if of:
-        return int(of[-1][1]), int(of[-1][2])
-    plan = _PLANNED_STEPS.search(source.head)
-    return last, int(plan[1].replace(b",", b"")) if plan else 0
 
 
 def _trains(file: FileEvidence) -> bool:

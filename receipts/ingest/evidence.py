@@ -143,7 +143,14 @@ def without_prose(text: str, readings: Iterable[Reading]) -> list[Reading]:
     if not any(item.memory or item.failures for item in kept) or any(len(item.steps) for item in kept):
         return kept
     lines = text.split("\n")
-    quoted = _quoted(lines)
+    # Numbers of the lines within fences, or indented as code is.
+    quoted: set[int] = set()
+    fenced = False
+    for number, line in enumerate(lines, 1):
+        if line.lstrip().startswith(_FENCE):
+            fenced = not fenced
+        elif fenced or line.startswith(("    ", "\t")):
+            quoted.add(number)
     texts = [line.strip() for number, line in enumerate(lines, 1) if number not in quoted and line.strip()]
     words = sum(bool(_MARKED_LINE.match(text) or _SENTENCE.match(text)) for text in texts)
     # On a page most lines are marked up or are sentences, and some line is a heading.
@@ -156,18 +163,6 @@ def without_prose(text: str, readings: Iterable[Reading]) -> list[Reading]:
             reading.memory, reading.failures = memory, failures
             reading.remark("note", "this is a page of prose: its words on memory are no evidence of a run")
     return [item for item in kept if item.memory or item.failures or item.stated or item.seen or len(item.steps)]
-
-
-def _quoted(lines: Iterable[str]) -> set[int]:
-    """Numbers of the lines within fences, or indented as code is."""
-    numbers: set[int] = set()
-    fenced = False
-    for number, line in enumerate(lines, 1):
-        if line.lstrip().startswith(_FENCE):
-            fenced = not fenced
-        elif fenced or line.startswith(("    ", "\t")):
-            numbers.add(number)
-    return numbers
 
 
 MAX_UNREAD_TEXT: Final = 1 << 18

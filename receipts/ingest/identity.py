@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from receipts.axes.lane import Lane
 from receipts.base.untrusted_text import redacted
@@ -44,7 +44,13 @@ _LAUNCH: Final = ("run.host", "run.started", "run.command")
 def state_identity(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options) -> None:
     """State what a receipt must have under ``run``; what cannot be had is left out, and the caller told."""
     _started(draft, files)
-    _lane(draft, options)
+    if options.lane is not None:
+        draft.put("run.lane", options.lane, Where("--lane"), SOURCE)
+    elif draft.get("run.lane") is None:
+        name, why = proposed(draft, options.lanes)
+        draft.put("run.lane", name, Where("ingest"), SOURCE, why)
+        if options.lanes:
+            draft.tell("note", f"lane {name}: {why}")
     for path, value in (("run.kind", options.kind or "training"), ("run.provenance", "measured")):
         draft.fill(path, value, Where("ingest"), SOURCE)
     # Host, start and command where all three are known, else the digests of the files in which something is known.
@@ -106,18 +112,6 @@ def _written(stamp: Stamp) -> str:
     time = stamp.time
     text = time.isoformat(timespec="microseconds" if time.microsecond else "seconds")
     return text.replace("+00:00", "Z") if time.tzinfo is UTC else text
-
-
-def _lane(draft: ReceiptDraft, options: Options) -> None:
-    if options.lane is not None:
-        draft.put("run.lane", options.lane, Where("--lane"), SOURCE)
-        return
-    if draft.get("run.lane") is not None:
-        return
-    name, why = proposed(draft, options.lanes)
-    draft.put("run.lane", name, Where("ingest"), SOURCE, why)
-    if options.lanes:
-        draft.tell("note", f"lane {name}: {why}")
 
 
 # What runs on accelerators of several makers: its name alone shows no lane.
@@ -257,7 +251,10 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
         own, shown = draft.get(leaf), reading.stated.get(leaf)
         if own is not None and shown is not None:
             stated = own.get("version") if isinstance(own, dict) else own
-            yield Bond(leaf, _same(leaf, stated, shown.value), f"it states {shown.value}, and the receipt {stated}")
+            same = alike(leaf, stated, shown.value)
+            if leaf.startswith("wheels."):  # a local version (+cu128) is not always stated
+                same = str(stated).partition("+")[0] == str(shown.value).partition("+")[0]
+            yield Bond(leaf, same, f"it states {shown.value}, and the receipt {stated}")
     dtype = draft.get("numerics.compute_dtype")
     if reading.query_types and dtype in _FLOATS:
         types = ", ".join(sorted(reading.query_types))
@@ -275,12 +272,6 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     wide = {width, width * 3 // 2} if isinstance(width, int) else None
     holds = any(sequence in fitting and (wide is None or head in wide) for sequence, head in reading.queries)
     yield Bond("batch.sequence_length", holds, f"its attention runs on {shapes}")
-
-
-def _same(leaf: str, own: Any, shown: Any) -> bool:
-    if leaf.startswith("wheels."):  # a local version (+cu128) is not always stated
-        return str(own).partition("+")[0] == str(shown).partition("+")[0]
-    return alike(leaf, own, shown)
 
 
 def _seconds(text: object) -> float | None:

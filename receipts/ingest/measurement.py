@@ -114,7 +114,10 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
             _keep_rates(draft, steps)
             # Averages as averages: how many steps, their mean time, and rates whose mean is over time.
             every = max(steps.stride, steps.interval or 1)
-            total = steps.numbers[-1] - steps.numbers[0] + _covered(steps.numbers, every)
+            first, last = steps.numbers[0], steps.numbers[-1]
+            # How many steps the first record represents: loops that print every tenth one may print the first, too.
+            alone = len(steps.numbers) > 1 and steps.numbers[1] - first < every
+            total = last - first + (1 if alone else every if first >= every - 1 else max(first, 1))
             if steps.interval != 0:
                 draft.put("measurement.steps", total, steps.where, SOURCE)
             rows = [row for row, number in enumerate(steps.numbers) if number not in steps.not_steady]
@@ -329,14 +332,6 @@ def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
 
 def _summary(durations: Sequence[float]) -> str:
     return f"{len(durations):,} steps, median {median(durations):.4g} s"
-
-
-def _covered(numbers: Sequence[int], every: int) -> int:
-    """How many steps the first record represents: loops that print every tenth step may print the first one, too."""
-    first = numbers[0]
-    if len(numbers) > 1 and numbers[1] - first < every:
-        return 1
-    return every if first >= every - 1 else max(first, 1)
 
 
 MAX_LOSSES: Final = 20_000

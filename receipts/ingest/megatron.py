@@ -49,13 +49,12 @@ class NestedDump:
         if self._lines > MAX_LINES or self._foreign > MAX_FOREIGN:
             self.open = False
             return False
-        body = self._body(text)
-        if body is None:
+        if not text.startswith(self._prefix):
             self._foreign += 1
             return True
-        if not body.strip() or set(body.strip()) <= set("=-*"):
-            return True
-        if body.strip().startswith(("Other Configuration Values", "Configuration Summary")):
+        body = text[len(self._prefix) :]
+        bare = body.strip()
+        if set(bare) <= set("=-*") or bare.startswith(("Other Configuration Values", "Configuration Summary")):
             return True
         self.open = self._read(body, line)
         return self.open
@@ -68,13 +67,6 @@ class NestedDump:
         for key, value in ranked:
             leaves.setdefault(key.rsplit(".", 1)[-1], value)
         return leaves
-
-    def _body(self, text: str) -> str | None:
-        if not self._prefix:
-            return text
-        if text.startswith(self._prefix):
-            return text[len(self._prefix) :]
-        return None
 
     def _read(self, body: str, line: int) -> bool:
         section = _SECTION.match(body)

@@ -8,7 +8,7 @@ posture that it permits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from receipts.axes.lane import Lane
@@ -62,7 +62,10 @@ def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane |
         if names.get(host, ("", ""))[1] != RECEIPT:
             if set(names) - LIBRARIES:
                 continue
-            if not _is_host(host, vocabulary.source(reading.source).libraries, names, lane):
+            # Where other loops print the form, it did so if no source shows another and no lane states one.
+            libraries = vocabulary.source(reading.source).libraries
+            elsewhere = lane is not None and lane.frameworks and host not in lane.frameworks
+            if libraries is not None and (elsewhere or not set(names) <= set(libraries)):
                 text = f"step lines in the form of {host}, which other loops print too, show no framework"
                 draft.tell("note", text, Where(file.name))
                 continue
@@ -78,16 +81,6 @@ def _frameworks(draft: ReceiptDraft, files: Sequence[FileEvidence], lane: Lane |
         draft.put("path.witnessed.frameworks", list(hosts), where, source)
         if len(hosts) == 1:
             draft.put("path.witnessed.framework", next(iter(hosts)), where, source)
-
-
-def _is_host(host: str, libraries: Iterable[str] | None, names: Iterable[str], lane: Lane | None) -> bool:
-    """Whether the framework of a line's form hosted the run.
-
-    It did where no other loop prints the form (``libraries`` is None), or no source shows and no lane states another.
-    """
-    if libraries is None:
-        return True
-    return set(names) <= set(libraries) and (lane is None or not lane.frameworks or host in lane.frameworks)
 
 
 def _transfers(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:

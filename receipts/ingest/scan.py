@@ -113,8 +113,16 @@ class Scanner:
                 self._sift(piece)
                 self._line += lines
             else:
+                # Line by line.
                 self._resting -= 1
-                self._read(piece)
+                done = 0
+                for start, end, mask in self._lines(piece):
+                    done = self._through(piece, done, start) if self._holding else done
+                    self._line += piece.count(b"\n", done, start)
+                    self._give(piece[start:end], self._line, mask | self._holding)
+                    done = end
+                done = self._through(piece, done, len(piece)) if self._holding else done
+                self._line += piece.count(b"\n", done)
             at = stop
 
     def finish(self) -> list[Reading]:
@@ -132,17 +140,6 @@ class Scanner:
         return readings
 
     # Line by line.
-
-    def _read(self, piece: bytes) -> None:
-        at = 0
-        for start, end, mask in self._lines(piece):
-            at = self._through(piece, at, start) if self._holding else at
-            self._line += piece.count(b"\n", at, start)
-            self._give(piece[start:end], self._line, mask | self._holding)
-            at = end
-        if self._holding:
-            at = self._through(piece, at, len(piece))
-        self._line += piece.count(b"\n", at)
 
     def _lines(self, piece: bytes) -> Iterator[tuple[int, int, int]]:
         """Start, end and readers of every line that holds an anchor. The end is that of the text, before its break."""

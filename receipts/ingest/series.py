@@ -127,7 +127,15 @@ def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | N
     tracks = [Track(file, reading) for file, reading in readings(files) if len(reading.steps)]
     if not tracks:
         return None
-    source = _best(tracks)
+
+    def worth(track: Track) -> tuple[bool, bool, bool, int]:
+        """A person's map before all, step times before rates, then the number of steps."""
+        steps = track.reading.steps
+        timed = any(value is not None for value in steps.column("step_seconds"))
+        rated = any(value is not None for value in steps.column("tokens_per_second_per_chip"))
+        return track.reading.source == MAPPED, timed, rated, len(steps)
+
+    source = max(tracks, key=worth).reading.source
     chosen = [track for track in tracks if track.reading.source == source]
     result = _several(draft, chosen) if len(chosen) > 1 else _ranks(draft, chosen)
     for track in chosen:
@@ -150,18 +158,6 @@ def series(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> StepSeries | N
             if result.beside is None and not result.known("loss") and any(track.reading.steps.column("loss")):
                 result.beside = _one(track, track.reading.steps, {})
     return result
-
-
-def _best(tracks: Sequence[Track]) -> str:
-    """The source that tells most: a person's map before all, step times before rates, then the number of steps."""
-
-    def worth(track: Track) -> tuple[bool, bool, bool, int]:
-        steps = track.reading.steps
-        timed = any(value is not None for value in steps.column("step_seconds"))
-        rated = any(value is not None for value in steps.column("tokens_per_second_per_chip"))
-        return track.reading.source == MAPPED, timed, rated, len(steps)
-
-    return max(tracks, key=worth).reading.source
 
 
 def _one(track: Track, steps: Steps, not_steady: Mapping[int, Reason]) -> StepSeries:
@@ -228,7 +224,11 @@ def _beside(a: Track, b: Track) -> bool:
         return apart <= max(_SAME_MOMENT, _STEPS_APART * median(times) if times else 0.0)
     if a.started and b.started and abs((a.started - b.started).total_seconds()) > TOGETHER_SECONDS:
         return False
-    return not _losses_differ(a.reading, b.reading, set(common))
+    # Whether most losses of the same steps differ: every rank prints the loss of all, or its own near it.
+    pairs = [(a.reading.steps.get(step, "loss"), b.reading.steps.get(step, "loss")) for step in common[:200]]
+    known = [(x, y) for x, y in pairs if x is not None and y is not None and x == x and y == y]
+    differ = sum(abs(x - y) > _LOSS_AGREES * max(abs(x), abs(y)) for x, y in known)
+    return not known or differ <= len(known) / 2
 
 
 def _apart(a: Track, b: Track, steps: Sequence[int]) -> float | None:
@@ -241,14 +241,6 @@ def _apart(a: Track, b: Track, steps: Sequence[int]) -> float | None:
             gap = abs(first - second)
             gaps.append(min(gap, DAY_SECONDS - gap) if kind == "dayless" else gap)
     return median(gaps) if gaps else None
-
-
-def _losses_differ(a: Reading, b: Reading, steps: set[int]) -> bool:
-    """Whether most losses of the same steps differ: every rank prints the loss of all, or its own near it."""
-    pairs = [(a.steps.get(step, "loss"), b.steps.get(step, "loss")) for step in sorted(steps)[:200]]
-    known = [(x, y) for x, y in pairs if x is not None and y is not None and x == x and y == y]
-    apart = sum(abs(x - y) > _LOSS_AGREES * max(abs(x), abs(y)) for x, y in known)
-    return bool(known) and apart > len(known) / 2
 
 
 def _ranks(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
