@@ -18,8 +18,8 @@ from receipts.ingest import arguments
 from receipts.ingest.literals import FIGURE
 from receipts.ingest.reader import file_readers
 from receipts.ingest.reading import Place, Reading, Remark
+from receipts.ingest.record import ANSI
 from receipts.ingest.scan import scan
-from receipts.ingest.shapes import ANSI
 from receipts.ingest.source import HEAD, MAX_LINE, Source
 from receipts.ingest.wrapping import MAX_SIZE, bare, placed, unwrapped
 

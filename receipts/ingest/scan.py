@@ -1,7 +1,7 @@
 """One pass over a log: every reader's anchors are looked for at once, and each reader sees its own lines.
 
 There are two ways through a piece of the log. Line by line: each line with an anchor goes to the readers that have it.
-By shapes: lines like one that a reader has described are taken out all at once (`receipts.ingest.shapes`), and only
+By shapes: lines like one that a reader has described are taken out all at once (`receipts.ingest.record`), and only
 what is left goes line by line. Both leave the same in the readings; the order of lines holds within a reader only.
 
 A program's line within another one's record is read as the line: Docker's log driver, a cloud's export, a logger in
@@ -22,8 +22,7 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 from receipts.ingest.reader import LineReader, line_readers
 from receipts.ingest.reading import Place, Reading, Remark
-from receipts.ingest.record import RecordColumns, in_order
-from receipts.ingest.shapes import ANSI, CODE, Sieve, learn
+from receipts.ingest.record import ANSI, CODE, RecordColumns, Sieve, in_order, learn
 
 # Pieces in which a log is read: line by line until a shape is known, and by shapes.
 _LEARNING = 1 << 15

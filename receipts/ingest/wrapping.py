@@ -22,8 +22,8 @@ from itertools import pairwise
 from typing import Final
 
 from receipts.ingest.reading import AllocationFailure, CompileCounts, MemoryRow, Place, Reading
+from receipts.ingest.record import ANSI
 from receipts.ingest.scan import scan
-from receipts.ingest.shapes import ANSI
 from receipts.ingest.steps import FIELDS
 
 # What was broken was copied from a screen or a page: no log of a long run.

@@ -8,9 +8,8 @@ import pytest
 
 from receipts.ingest.reader import LineReader, Spans
 from receipts.ingest.reading import Reading
-from receipts.ingest.record import RecordColumns, in_order
+from receipts.ingest.record import RecordColumns, Sieve, in_order, learn
 from receipts.ingest.scan import DEFECT, scan
-from receipts.ingest.shapes import Sieve, learn
 
 
 class Counts(LineReader):

@@ -18,17 +18,16 @@ from typing import ClassVar, Final
 
 from receipts.base.units import CLOCK, SCALES
 from receipts.ingest import vocabulary
-from receipts.ingest.dispatched import Events, not_steady
 from receipts.ingest.literals import FIGURE, number
 from receipts.ingest.reader import Spans
 from receipts.ingest.reading import Reading, Reason
 from receipts.ingest.record import Form, RecordRows
 from receipts.ingest.record_reader import RANK, RecordReader
+from receipts.ingest.step_events import Events, not_steady
 from receipts.ingest.steps import ABSENT, StepTable, rising
 from receipts.ingest.vocabulary import Label
 from receipts.readers.maxtext import configuration as maxtext_config
-from receipts.readers.maxtext import machine as maxtext_system
-from receipts.readers.maxtext.machine import Hosts, MemoryLines
+from receipts.readers.maxtext.configuration import Hosts, MemoryLines
 
 _NAME: Final = re.compile(r'"run_name": ?"([^"]{1,200})"')
 
@@ -211,7 +210,7 @@ class MaxText(RecordReader, table="maxtext"):
             self._hold -= 1
             if self._want == "flops" and (match := _FLOPS.search(text)):
                 self._flops(match, number)
-            elif self._want == "backend" and maxtext_system.state_platform(self.reading, text, number):
+            elif self._want == "backend" and maxtext_config.state_platform(self.reading, text, number):
                 self._hold = 0
         reading = self.reading
         if match := _PARAMETER.search(text):
@@ -230,7 +229,7 @@ class MaxText(RecordReader, table="maxtext"):
             else:
                 self._hold, self._want = _HOLD, "flops"
         elif "System Information" in text:
-            goes_on = maxtext_system.state_system(reading, text, number)
+            goes_on = maxtext_config.state_system(reading, text, number)
             if goes_on is not None:
                 self._note()
                 self._hold, self._want = (_HOLD, "backend") if goes_on else (self._hold, self._want)
@@ -257,7 +256,7 @@ class MaxText(RecordReader, table="maxtext"):
         if not reading.records:
             return None
         self._events.first = self.starts | ({0, *reading.steps.begun} & set(reading.steps))
-        self._events.peak_tflops = maxtext_system.peak_tflops(reading)
+        self._events.peak_tflops = maxtext_config.peak_tflops(reading)
         for step in maxtext_config.profiled(self._config, min(reading.steps.numbers(), default=0)):
             self._events.marked.setdefault(step, "profile")
         if self._devices is None:

@@ -12,8 +12,8 @@ import pytest
 
 from receipts.ingest import scan as scanning
 from receipts.ingest.reading import Reading
+from receipts.ingest.record import Sieve
 from receipts.ingest.scan import scan
-from receipts.ingest.shapes import Sieve
 from receipts.ingest.steps import FIELDS
 from thorough import unless_thorough
 

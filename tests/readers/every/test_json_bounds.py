@@ -16,7 +16,7 @@ from receipts.ingest.reader import MAX_DEPTH, FileReader, JsonBounds
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
 from receipts.readers.nvidia import nsys
-from receipts.readers.torch.trace import TorchTraceReader
+from receipts.readers.torch.profiler import TorchTraceReader
 from receipts.readers.xla.profile import JaxProfiler
 
 DEEP = b'{"traceEvents": [' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"]}"

@@ -13,7 +13,7 @@ import pytest
 from receipts.ingest.device_profile import Timeline
 from receipts.ingest.evidence import read
 from receipts.ingest.reading import Reading
-from receipts.readers.torch.trace import TorchTraceReader
+from receipts.readers.torch.profiler import TorchTraceReader
 
 SAMPLE = Path(__file__).parent / "samples" / "torch_trace_flash.json.gz"
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
