@@ -8,6 +8,7 @@ before the cut.
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Sequence
 from itertools import repeat
@@ -151,6 +152,14 @@ class Brackets:
         """The object, closed where it was cut off; nothing where none is open, as none is afterwards."""
         lines, self._lines = self._lines, []
         return "\n".join(lines) + "}" * max(0, self._depth) if lines else ""
+
+
+def csv_cells(line: str) -> list[str]:
+    """The cells of one line of CSV, without the mark that begins a file; none where it is no such line."""
+    try:
+        return next(csv.reader([line.lstrip("\ufeff")]), [])
+    except csv.Error:
+        return []
 
 
 def flattened(value: Any, prefix: str = "", depth: int = 8) -> dict[str, Any]:

@@ -5,13 +5,11 @@ A column is empty in the rows of other calls. ``train/time`` is ThroughputMonito
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from typing import ClassVar, Final
 
 from receipts.ingest import vocabulary
-from receipts.ingest.literals import number
+from receipts.ingest.literals import csv_cells, number
 from receipts.ingest.reader import FileReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
@@ -28,21 +26,21 @@ class MetricsTable(FileReader):
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """Whether the columns are an epoch, a step and the loss of a training; LitGPT's step is a micro-batch."""
-        names = _cells(head.split(b"\n", 1)[0].decode("utf-8", "replace"))
+        names = csv_cells(head.split(b"\n", 1)[0].decode("utf-8", "replace"))
         return {"epoch", "step"} <= set(names) and "iter" not in names and any(name in _LABELS for name in names)
 
     def read(self, source: Source) -> list[Reading]:
         """One reading. Steps that go back are those of an epoch, or of an evaluation, and none is read."""
         reading = Reading(self.source)
         lines = (line for _, line in source.lines())
-        names = _cells(next(lines, ""))
+        names = csv_cells(next(lines, ""))
         order = [name for name in _LABELS if name in names]
         last = -1
         before: tuple[int, float] | None = None
         for line in lines:
             row = {
                 name: value
-                for name, cell in zip(names, _cells(line), strict=False)
+                for name, cell in zip(names, csv_cells(line), strict=False)
                 if (value := number(cell)) is not None
             }
             step = row.get("step")
@@ -67,13 +65,6 @@ class MetricsTable(FileReader):
                 reading.diverged = bool(reading.diverged) or not math.isfinite(figures["loss"])
             reading.steps.add(last, figures)
         return [reading]
-
-
-def _cells(line: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(line.lstrip("\ufeff"))), [])
-    except csv.Error:
-        return []
 
 
 READERS = (MetricsTable,)

@@ -15,7 +15,6 @@ writes ``aten::addmm, seq = 5, op_id = 12``.
 
 from __future__ import annotations
 
-import csv
 import re
 import sqlite3
 from bisect import bisect_right
@@ -26,6 +25,7 @@ from typing import Any, ClassVar, Final
 from urllib.parse import quote
 
 from receipts.ingest.device_profile import Histogram, TableReader, Timeline, count, seconds, state_gpus
+from receipts.ingest.literals import csv_cells
 from receipts.ingest.reader import FileReader
 from receipts.ingest.reading import Reading
 from receipts.ingest.source import Source
@@ -368,9 +368,12 @@ class NsysStatsReader(TableReader):
     def line(self, text: str, number: int) -> bool:
         if match := _TOTAL.search(text):
             self._unit = {"sec": "s"}.get(match["unit"], match["unit"])
-            self._csv = _split(text) if "," in text and "  " not in text.strip() else []
+            apart = "," in text and "  " not in text.strip()
+            self._csv = [cell.strip() for cell in csv_cells(text)] if apart else []
             return self.begin(text, number)
-        return self.taken(dict(zip(self._csv, _split(text), strict=False))) if self._csv else self.table(text)
+        if not self._csv:
+            return self.table(text)
+        return self.taken(dict(zip(self._csv, map(str.strip, csv_cells(text)), strict=False)))
 
     def row(self, cells: dict[str, str]) -> bool:
         if any("," in cell for name, cell in cells.items() if name.startswith("Time")):
@@ -398,13 +401,6 @@ class NsysStatsReader(TableReader):
 
 
 _LOCAL: Final = re.compile(r"\d{1,3}(?:[\s.]\d{3})*(?:,\d{1,9})?|\d{1,20}(?:,\d{1,9})?")
-
-
-def _split(row: str) -> list[str]:
-    try:
-        return [cell.strip() for cell in next(csv.reader([row]), [])]
-    except csv.Error:
-        return []
 
 
 class NsysDatabaseReader(FileReader):

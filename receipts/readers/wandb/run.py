@@ -19,8 +19,6 @@ Histories are exported as CSV and JSON of the API, and as CSV of the page's char
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import struct
@@ -33,7 +31,7 @@ import yaml
 
 from receipts.ingest import tracker as wandb_config
 from receipts.ingest.arguments import launch_of_words
-from receipts.ingest.literals import number
+from receipts.ingest.literals import csv_cells, number
 from receipts.ingest.protobuf import Bytes, Message, Torn
 from receipts.ingest.reader import FileReader, JsonReader, LineReader
 from receipts.ingest.reading import Reading
@@ -293,7 +291,7 @@ class ExportedTable(FileReader):
     @classmethod
     def claims(cls, head: bytes) -> bool:
         """Whether the head names W&B's own columns, or a chart's."""
-        names = _columns(head.split(b"\n", 1)[0].decode("utf-8", "replace"))
+        names = csv_cells(head.split(b"\n", 1)[0].decode("utf-8", "replace"))
         if "_step" in names and ("_timestamp" in names or "_runtime" in names):
             return True
         return bool(names) and names[0] == "Step" and any(name.endswith("__MIN") and " - " in name for name in names)
@@ -303,34 +301,23 @@ class ExportedTable(FileReader):
         reading = Reading(self.source)
         metrics = NamedMetrics(reading)
         lines = (line for _, line in source.lines())
-        names = _columns(next(lines, ""))[:_MAX_COLUMNS]
+        names = csv_cells(next(lines, ""))[:_MAX_COLUMNS]
         if names and names[0] == "Step" and "_step" not in names:
-            names = self._of_one_run(reading, names)
+            columns = [tuple(name.rsplit(" - ", 1)) if " - " in name else ("", name) for name in names]
+            runs = {run for run, _ in columns if run}
+            if len(runs) > 1:
+                what = f"only {min(runs)!r} is read; export one run"
+                reading.remark("contradiction", f"the chart shows {len(runs)} runs, and a reading is of one: {what}")
+            others = {column for column in columns if column[1].endswith(("__MIN", "__MAX", "_step"))}
+            others |= {column for column in columns if column[0] != min(runs, default="")}
+            names = ["_step" if item[1] == "Step" else "" if item in others else item[1] for item in columns]
         skipped = 0
         for line in lines:
-            cells = _columns(line)
+            cells = csv_cells(line)
             row = {name: number(cell) for name, cell in zip(names, cells, strict=False) if name and cell}
             skipped += bool(row) and not put_row(metrics, row)
         _close(reading, metrics, skipped)
         return [reading]
-
-    def _of_one_run(self, reading: Reading, names: list[str]) -> list[str]:
-        columns = [tuple(name.rsplit(" - ", 1)) if " - " in name else ("", name) for name in names]
-        runs = {run for run, _ in columns if run}
-        if len(runs) > 1:
-            text = (
-                f"the chart shows {len(runs)} runs, and a reading is of one: only {min(runs)!r} is read; export one run"
-            )
-            reading.remark("contradiction", text)
-        keep = min(runs, default="")
-        return [
-            "_step"
-            if name == "Step"
-            else name
-            if run == keep and not name.endswith(("__MIN", "__MAX", "_step"))
-            else ""
-            for run, name in columns
-        ]
 
 
 class ExportedRows(FileReader):
@@ -397,13 +384,6 @@ class ConsoleSummary(LineReader):
             self.reading.records = 1
             self.reading.remark("contradiction", "summaries of W&B that differ are of several runs: none is read")
         return super().finish()
-
-
-def _columns(line: str) -> list[str]:
-    try:
-        return next(csv.reader(io.StringIO(line.lstrip("\ufeff"))), [])
-    except csv.Error:
-        return []
 
 
 def _summary(reading: Reading, row: dict[str, Any]) -> None:
