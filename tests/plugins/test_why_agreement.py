@@ -21,7 +21,7 @@ from receipts.ingest.spans import Activities, SpanService, SpanTrace
 from receipts.plugins.why.classes import classes, kind_of
 from receipts.plugins.why.profile import classed_work, host_kind
 from receipts.plugins.why.sweep import Window, marks_of, partition
-from receipts.readers.torch import trace as trace_module
+from receipts.readers.torch import profiler as profiler_module
 from span_traces import KinetoTrace
 
 # compute, exposed communication, exposed memcpy, idle, total in µs
@@ -44,8 +44,8 @@ def spans_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SpanTrace, Ac
     """The spans of a trace with one device."""
     kept: list[SpanTrace] = []
     service = SpanService("x", host_kind, lambda trace: kept.append(trace) or b"x")  # type: ignore[func-returns-value]
-    monkeypatch.setattr(trace_module, "span_service", lambda: service)
-    trace_module.TorchTraceReader().read(Source(path, path.name))
+    monkeypatch.setattr(profiler_module, "span_service", lambda: service)
+    profiler_module.TorchTraceReader().read(Source(path, path.name))
     (trace,) = kept
     (work,) = trace.devices.values()
     return trace, work

@@ -10,7 +10,7 @@ import pytest
 
 from receipts.ingest.source import Source
 from receipts.ingest.spans import SpanService, SpanTrace, in_order, nanoseconds
-from receipts.readers.torch import trace as trace_module
+from receipts.readers.torch import profiler as profiler_module
 from span_traces import KinetoTrace
 
 
@@ -23,9 +23,9 @@ def spans_of(trace: KinetoTrace, folder: Path, monkeypatch: pytest.MonkeyPatch) 
         return b"extract"
 
     service = SpanService("of-this-test", lambda name: "sync" if "Synchronize" in name else "", extract)
-    monkeypatch.setattr(trace_module, "span_service", lambda: service)
+    monkeypatch.setattr(profiler_module, "span_service", lambda: service)
     path = trace.write(folder / "trace.json")
-    (reading,) = trace_module.TorchTraceReader().read(Source(path, path.name))
+    (reading,) = profiler_module.TorchTraceReader().read(Source(path, path.name))
     assert reading.extracts == {"of-this-test": b"extract"}
     return kept[0]
 
@@ -66,8 +66,8 @@ def test_times_since_1970_keep_every_nanosecond(tmp_path: Path, monkeypatch: pyt
     path.write_text(path.read_text().replace('"traceEvents": [', f'"traceEvents": [{event},'))
     kept: list[SpanTrace] = []
     service = SpanService("x", lambda _: "", lambda spans: kept.append(spans) or b"")  # type: ignore[func-returns-value]
-    monkeypatch.setattr(trace_module, "span_service", lambda: service)
-    trace_module.TorchTraceReader().read(Source(path, path.name))
+    monkeypatch.setattr(profiler_module, "span_service", lambda: service)
+    profiler_module.TorchTraceReader().read(Source(path, path.name))
     work = kept[0].devices["0"]
     assert (work.begin[0], work.end[0]) == (1_700_000_000_123_456_789, 1_700_000_000_123_457_802)
 
@@ -145,9 +145,9 @@ def test_a_cut_trace_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         trace.kernel("gemm", at, at, 1)
     kept: list[SpanTrace] = []
     service = SpanService("x", lambda _: "", lambda spans: kept.append(spans) or b"")  # type: ignore[func-returns-value]
-    monkeypatch.setattr(trace_module, "span_service", lambda: service)
+    monkeypatch.setattr(profiler_module, "span_service", lambda: service)
     path = trace.write(tmp_path / "trace.json", cut=True)
-    trace_module.TorchTraceReader().read(Source(path, path.name))
+    profiler_module.TorchTraceReader().read(Source(path, path.name))
     assert kept[0].broken
 
 
