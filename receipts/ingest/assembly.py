@@ -118,9 +118,7 @@ def assemble(files: Sequence[FileEvidence], options: Options | None = None) -> I
     if adding:
         _state(draft, others, chosen)
         state_evidence(draft, [file for file in files if file.name not in draft.strangers])
-    _remarks(draft, others)
-    if adding or draft.held:
-        _notes(draft)
+    _remarks(draft, others, noted=adding or bool(draft.held))
     lane = next((item for item in chosen.lanes if item.name == draft.get("run.lane")), None)
     problems = tuple(
         Problem(path, "no file says it", f"state it: --set {path}={example}")
@@ -169,8 +167,8 @@ def _state(draft: ReceiptDraft, files: Sequence[FileEvidence], options: Options)
     state_intent(draft, files, named, options.lanes)
 
 
-def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
-    """What readers and files say of themselves."""
+def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence], *, noted: bool) -> None:
+    """What readers and files say of themselves; ``noted`` in the receipt itself, with what a person stated."""
     for file in files:
         for remark in file.remarks:
             draft.tell("broken" if remark.kind == "broken" else "note", remark.text, Where(file.name, remark.place))
@@ -183,10 +181,8 @@ def _remarks(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
                 draft.tell(remark.kind, remark.text, where)
             else:
                 draft.contradict("", f"{where}: {remark.text}")
-
-
-def _notes(draft: ReceiptDraft) -> None:
-    """Say in the receipt itself what a person stated, and what its files do not agree on."""
+    if not noted:
+        return
     notes: dict[str, Any] = {}
     if draft.held:
         notes["ingest.stated_by_user"] = sorted(draft.held)

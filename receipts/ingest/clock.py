@@ -174,7 +174,14 @@ def stamp(text: str, line: int = 0, *, american: bool = False) -> Stamp | None:
         day, hour, minute, second = (int(named[name]) for name in ("day", "hour", "minute", "second"))
         if (half := named.get("half")) is not None:
             hour = hour % 12 + 12 * (half == "PM")
-        place, zoned = _zone(zone)
+        # By its offset or by its name; else UTC.
+        if zone is None or zone.isalpha():
+            hours = _ZONES.get(zone or "")
+            place, zoned = timezone(timedelta(hours=hours)) if hours else UTC, hours is not None
+        else:
+            digits = zone[1:].replace(":", "").ljust(4, "0")
+            offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+            place, zoned = timezone(-offset if zone[0] == "-" else offset), True
         time = datetime(int(named["year"]), month, day, hour, minute, second, int(part), tzinfo=place)
     except ValueError:
         return None
@@ -183,13 +190,3 @@ def stamp(text: str, line: int = 0, *, american: bool = False) -> Stamp | None:
     # A word that follows a time is no part of it: `10:00:00 INFO`.
     text = match[0] if zoned or zone is None else match[0].removesuffix(zone)
     return Stamp(time, text.strip(), zoned, Place(line))
-
-
-def _zone(zone: str | None) -> tuple[timezone, bool]:
-    """A zone by its offset or by its name, and whether it is one; else UTC."""
-    if zone is None or zone.isalpha():
-        hours = _ZONES.get(zone or "")
-        return timezone(timedelta(hours=hours)) if hours else UTC, hours is not None
-    digits = zone[1:].replace(":", "").ljust(4, "0")
-    offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-    return timezone(-offset if zone[0] == "-" else offset), True

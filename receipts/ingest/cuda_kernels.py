@@ -136,11 +136,19 @@ def classify(name: str) -> Kernel:
     if match := _ATTENTION_ANY.search(text):
         family = next(name for index, (_, name) in enumerate(_ATTENTION) if match[f"a{index}"] is not None)
         return Kernel("attention", family, transformer_engine=engine)
-    if kernel := _named(text, _LAYERS, engine) or _gemm(text, engine):
+    if kernel := _named(text, _LAYERS, engine):
         return kernel
+    for family, pattern, operand in _GEMMS:
+        if (match := pattern.search(text)) is not None:
+            groups = match.groupdict()
+            arch = int(groups.get("arch") or 0) or _CHIPS.get(groups.get("chip") or "")
+            return Kernel("gemm", family, operand(match), arch, engine)
+    multiplies = _ANY_GEMM.search(text) is not None
     if _INDUCTOR.search(text):
-        matmul = "triton_tem" in text and _ANY_GEMM.search(text) is not None
-        return Kernel("gemm", "inductor") if matmul else Kernel("inductor", "inductor")
+        return Kernel("gemm", "inductor") if multiplies and "triton_tem" in text else Kernel("inductor", "inductor")
+    if multiplies:
+        family = "triton" if text.startswith(("triton", "_", "matmul_kernel")) else UNREAD
+        return Kernel("gemm", family, _template_type(text), transformer_engine=engine)
     return Kernel("other", "transformer_engine", transformer_engine=True) if engine else OTHER
 
 
@@ -149,18 +157,6 @@ def _named(text: str, table: _Table, engine: bool) -> Kernel | None:
         if pattern.search(text):
             # Userbuffers are Transformer Engine's, whatever the name is under.
             return Kernel(work, family, transformer_engine=engine or work == "overlap")
-    return None
-
-
-def _gemm(text: str, engine: bool) -> Kernel | None:
-    for family, pattern, operand in _GEMMS:
-        if (match := pattern.search(text)) is not None:
-            groups = match.groupdict()
-            arch = int(groups.get("arch") or 0) or _CHIPS.get(groups.get("chip") or "")
-            return Kernel("gemm", family, operand(match), arch, engine)
-    if _INDUCTOR.search(text) is None and _ANY_GEMM.search(text):
-        family = "triton" if text.startswith(("triton", "_", "matmul_kernel")) else UNREAD
-        return Kernel("gemm", family, _template_type(text), transformer_engine=engine)
     return None
 
 

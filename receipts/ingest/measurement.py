@@ -223,7 +223,14 @@ def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> li
     """A duration for every step, or None where the log prints averages, samples, or too few of them."""
     printed = steps.column("step_seconds")
     if all(value is None for value in printed):
-        printed = _from_rates(draft, steps, tokens)
+        # Where the log prints tokens a second alone, times follow from them.
+        for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", draft.get("hardware.chips"))):
+            rates = steps.column(name)
+            if tokens and over and any(rates):
+                text = f"step times follow from {tokens:,} tokens a step and the printed tokens/s"
+                draft.tell("note", text, steps.where)
+                printed = [tokens / (rate * over) if rate and math.isfinite(rate) else None for rate in rates]
+                break
     known = sum(value is not None and math.isfinite(value) for value in printed)
     span = steps.numbers[-1] - steps.numbers[0] + 1
     if not known:
@@ -243,18 +250,6 @@ def _durations(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> li
     return None
 
 
-def _from_rates(draft: ReceiptDraft, steps: StepSeries, tokens: int | None) -> list[float | None]:
-    """Times of steps out of tokens a second, where the log prints rates alone."""
-    chips = draft.get("hardware.chips")
-    for name, over in (("tokens_per_second", 1), ("tokens_per_second_per_chip", chips)):
-        rates = steps.column(name)
-        if tokens and over and any(rates):
-            text = f"step times follow from {tokens:,} tokens a step and the printed tokens/s"
-            draft.tell("note", text, steps.where)
-            return [tokens / (rate * over) if rate and math.isfinite(rate) else None for rate in rates]
-    return [None] * len(steps.numbers)
-
-
 def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | None]) -> None:
     """Durations in order, flags by position, and the stated figures that durations do not give."""
     where = steps.where
@@ -269,12 +264,17 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     state_walls(draft, steps, rows, kept)
     if flags := _flags(draft, steps, rows):
         draft.put("measurement.step_flags", flags, where, SOURCE)
+    # Printed rates of tokens that do not follow from the durations: what a step holds, or the chips, are unknown. A
+    # batch that moves leaves the tokens of a step unknown, too, but its rates are of steps that differ.
+    underived = ["tokens_per_second_per_chip"] * (not draft.get("hardware.chips"))
     if not draft.get(TOKENS):
         _state_rates(draft, steps, rows)
+        moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+        underived = [] if moving else ["tokens_per_second", "tokens_per_second_per_chip"]
     ordinary = array("L", (row for row in rows if steps.numbers[row] not in steps.not_steady)) or rows
     # A median over fewer steps than those is one of other steps than the receipt's own.
     # One rate of tokens: a log rounds each of them for itself (22.8K beside 11.4K), so that two may seem to differ.
-    names = (*_OWN_WORK, *_underived(draft))
+    names = (*_OWN_WORK, *underived)
     whole = [name for name in names if len(steps.known(name, ordinary)) == len(ordinary)]
     if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
         whole.remove("tokens_per_second_per_chip")
@@ -317,17 +317,6 @@ def _flags(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> dict[
         few = ", ".join(map(str, numbers[:5])) + (f" and {len(numbers) - 5} more" if len(numbers) > 5 else "")
         draft.tell("note", f"step {few}: {word}, no ordinary step", steps.where)
     return dict(flagged)
-
-
-def _underived(draft: ReceiptDraft) -> tuple[str, ...]:
-    """Printed rates of tokens that do not follow from the durations: what a step holds, or the chips, are unknown.
-
-    A batch that moves leaves the tokens of a step unknown, too, but its rates are of steps that differ.
-    """
-    if not draft.get(TOKENS):
-        moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
-        return () if moving else ("tokens_per_second", "tokens_per_second_per_chip")
-    return () if draft.get("hardware.chips") else ("tokens_per_second_per_chip",)
 
 
 def _summary(durations: Sequence[float]) -> str:

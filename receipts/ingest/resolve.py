@@ -87,7 +87,7 @@ def resolve(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
     """State every leaf on which the strongest sources agree, or which has a way of its own to meet itself."""
     by_leaf: defaultdict[str, list[Fact]] = defaultdict(list)
     for file, reading in readings(files):
-        for fact in (*_stated(file, reading), *_observed(file, reading), *_counted(file, reading)):
+        for fact in (*_stated(file, reading), *_observed(file, reading)):
             if (kept := _fitting(draft, fact)) is not None:
                 by_leaf[fact.leaf].append(kept)
     # Monitors of several hosts: how far their clocks are apart, and no throttling only where each of them looked.
@@ -140,7 +140,7 @@ def _stated(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
 
 
 def _observed(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
-    """The path by levels of evidence: an argument asks, a backend's own line says, a kernel ran."""
+    """The path by levels of evidence (an argument asks, a backend says, a kernel ran), and what the reader counted."""
     for seen in reading.seen:
         where = Where(file.name, seen.place)
         if seen.level == "intent":
@@ -153,9 +153,6 @@ def _observed(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
             strength = RAN if seen.level == "kernels" else PRINTED
             yield Fact(f"path.witnessed.{seen.leaf}", value, strength, where, reading.source, seen.level)
 
-
-def _counted(file: FileEvidence, reading: Reading) -> Iterator[Fact]:
-    """What a reader counted in its whole file."""
     where = Where(file.name)
     for name, path in _FIGURES.items():
         if (figure := getattr(reading.compile, name)) is not None and figure != "":

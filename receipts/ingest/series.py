@@ -182,7 +182,17 @@ def _several(draft: ReceiptDraft, tracks: list[Track]) -> StepSeries:
             group.append(track)
     merged = [_ranks(draft, group) for group in attempts]
     if len(merged) > 1:
-        draft.put("run.parts", [_part(item) for item in merged], Where(merged[0].track.file.name), "steps")
+        parts: list[dict[str, Any]] = []
+        for attempt in merged:
+            # Its first step, and what its file says that ran.
+            stated = [item for reading in attempt.track.file.readings for item in reading.stated.items()]
+            configured: dict[str, Any] = {}
+            for path, claim in stated:
+                if path.startswith(("wheels.", "code.", "flags.")) and isinstance(claim.value, str | int | float):
+                    configured.setdefault(path, claim.value)
+            part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
+            parts.append(part | ({"ran": configured} if configured else {}))
+        draft.put("run.parts", parts, Where(merged[0].track.file.name), "steps")
     whole = merged[0]
     for later in merged[1:]:
         whole = _after(draft, whole, later)
@@ -196,17 +206,6 @@ def _begun(track: Track) -> tuple[bool, float]:
         return True, track.started.timestamp()
     clocks = track.clocks(track.reading.steps.numbers()[:1])
     return bool(clocks), next((seconds for _, seconds in clocks.values()), 0.0)
-
-
-def _part(attempt: StepSeries) -> dict[str, Any]:
-    """The first step of one attempt, and what its file says that ran."""
-    configured: dict[str, Any] = {}
-    for reading in attempt.track.file.readings:
-        for path, claim in reading.stated.items():
-            if path.startswith(("wheels.", "code.", "flags.")) and isinstance(claim.value, str | int | float):
-                configured.setdefault(path, claim.value)
-    part = {"start_step": attempt.numbers[0], "launch": attempt.track.file.name}
-    return part | ({"ran": configured} if configured else {})
 
 
 def _beside(a: Track, b: Track) -> bool:

@@ -15,7 +15,7 @@ from typing import Final
 
 from receipts.ingest.draft import ReceiptDraft, Where
 from receipts.ingest.evidence import FileEvidence
-from receipts.ingest.reading import CompileCounts, CompileSpan, Report
+from receipts.ingest.reading import CompileSpan, Report
 from receipts.ingest.resolve import readings
 
 
@@ -77,11 +77,14 @@ def state_warmup(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: b
     if own and warm.basis == "default":
         _state(draft, own)
         return
-    placed = [
-        _placed(reading.compile, warm, Where(file.name), reading.source)
-        for file, reading in readings(files)
-        if reading.compile.spans is not None
-    ]
+    placed = []
+    for file, reading in readings(files):
+        if (spans := reading.compile.spans) is not None:
+            distinct = {span.after for span in spans if span.before is None or span.before == span.after + 1}
+            # One in most of the steps, up to the last ones: no warm-up that goes on.
+            steps = reading.compile.steps or 0
+            storm = 2 * len(distinct) > steps and max(distinct, default=0) >= steps - 2
+            placed.append(_bounds(spans, warm, storm, Where(file.name), reading.source))
     if draft.get("compile.posture") == "whole_graph":
         placed += _versions(files, warm, draft.get("batch.accumulation") or 1)
     placed += [_reported(source, counted, warm) for source, counted in reports.items()]
@@ -115,15 +118,6 @@ def reports_of(files: Sequence[FileEvidence]) -> dict[str, list[tuple[Report, Wh
             if known is None or known[0].compiles < report.compiles:
                 by_source[reading.source][report.steps] = report, Where(file.name)
     return {source: [by_steps[steps] for steps in sorted(by_steps)] for source, by_steps in by_source.items()}
-
-
-def _placed(counts: CompileCounts, warm: WarmUp, where: Where, source: str) -> Late:
-    """Late compiles by the place of each among the steps."""
-    spans, steps = counts.spans or [], counts.steps or 0
-    distinct = {span.after for span in spans if span.before is None or span.before == span.after + 1}
-    # One in most of the steps, up to the last ones: no warm-up that goes on.
-    storm = 2 * len(distinct) > steps and max(distinct, default=0) >= steps - 2
-    return _bounds(spans, warm, storm, where, source)
 
 
 def _bounds(spans: Iterable[CompileSpan], warm: WarmUp, storm: bool, where: Where, source: str, text: str = "") -> Late:

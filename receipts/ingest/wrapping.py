@@ -232,8 +232,12 @@ def margin(text: bytes) -> Cut | None:
         heads = [b"\1" + head[match.end(1) :] for head, match in zip(heads, counts, strict=True)]
     heads = [_STREAM.sub(b"\2", _TIME.sub(b"\0", head)) for head in heads]
     common = _common(heads)
-    while _DIGITS.search(common) and _varies(common, heads):
-        common = _ended(common[: [match.start() for match in _DIGITS.finditer(common)][-1]])
+    while digits := list(_DIGITS.finditer(common)):
+        # Whether some lines begin alike but for a number, such as a rank.
+        like = re.compile(rb"\d+".join(map(re.escape, _DIGITS.split(common))))
+        if not any(like.match(head) and not head.startswith(common) for head in heads):
+            break
+        common = _ended(common[: digits[-1].start()])
     if not common.strip(b" \t") or not (_PLACEHOLDER.search(common) or common.endswith(_CONSTANT)):
         return None
     words = b"".join(_PLACEHOLDERS.get(byte) or re.escape(bytes([byte])) for byte in common.rstrip(b" "))
@@ -259,9 +263,3 @@ def _common(heads: Iterable[bytes]) -> bytes:
 def _ended(text: bytes) -> bytes:
     """A beginning as far as its last word ends."""
     return text[: max(text.rfind(_ENDS[at : at + 1]) for at in range(len(_ENDS))) + 1]
-
-
-def _varies(common: bytes, heads: Iterable[bytes]) -> bool:
-    """Whether some lines begin alike but for a number, such as a rank."""
-    like = re.compile(rb"\d+".join(map(re.escape, _DIGITS.split(common))))
-    return any(like.match(head) and not head.startswith(common) for head in heads)

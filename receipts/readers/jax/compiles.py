@@ -71,11 +71,8 @@ class CacheMiss:
         if change is None:
             return f"{name}: {' '.join(self.reasons[1:])[:200]} ({self.short})"
         was, now = _short(change["was"]), _short(change["now"])
-        return f"{name}: {_argument(change['what'])} changed from {was} to {now} ({self.short})"
-
-
-def _argument(path: str) -> str:
-    return path if " " in path else f"argument {path}"
+        what = change["what"] if " " in change["what"] else f"argument {change['what']}"
+        return f"{name}: {what} changed from {was} to {now} ({self.short})"
 
 
 def _short(value: str) -> str:

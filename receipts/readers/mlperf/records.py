@@ -245,19 +245,16 @@ def describe(reading: Reading, description: dict[str, Any], line: int = 0) -> No
     stack = description.get("other_software_stack")
     for part in stack if isinstance(stack, list) else [stack]:
         for name, version in part.items() if isinstance(part, dict) else ():
-            _software(reading, str(name).strip().lower(), _text(version), line)
+            name, version = str(name).strip().lower(), _text(version)
+            if not version or name in _PASSED_OVER:
+                continue
+            path = _PLATFORM.get(name, "")
+            if not path and _NAME.fullmatch(name):
+                path = f"wheels.{name.removesuffix('_version').replace('pytorch', 'torch')}"
+            if path and path not in reading.stated:
+                reading.state(path, version, f"{name} {version}", line)
         if text := _text(part):
             reading.state("features.software_stack", text, f"other_software_stack {text}", line)
-
-
-def _software(reading: Reading, name: str, version: str, line: int) -> None:
-    if not version or name in _PASSED_OVER:
-        return
-    path = _PLATFORM.get(name)
-    if path is None and _NAME.fullmatch(name):
-        path = f"wheels.{name.removesuffix('_version').replace('pytorch', 'torch')}"
-    if path is not None and path not in reading.stated:
-        reading.state(path, version, f"{name} {version}", line)
 
 
 def _text(value: Any) -> str:

@@ -247,7 +247,13 @@ class _Export:
                 if all(isinstance(item, int) for item in times) and times[0] > _YEAR_2001:
                     reading.between = (times[0] + times[1]) * _NANO, (times[0] + times[2]) * _NANO
         self._graphs()
-        self._copies()
+        table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+        large = f"SUM(bytes > {_SMALL_COPY})" if self._has(table, "bytes") else "NULL"
+        query = f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"
+        for copies, many in self._rows(query) if self._has(table) else ():
+            if isinstance(copies, int):
+                reading.host_transfers = copies
+                self._large_copies = many if isinstance(many, int) else None if copies else 0
         steps = self._steps()
         self._histogram.write(reading, arch=arch)
         reading.complete = reading.records > 0
@@ -322,16 +328,6 @@ class _Export:
             if isinstance(launches, int) and launches > 0:
                 self._reading.records += 1
                 self._histogram.operator("cudaGraphLaunch", launches)
-
-    def _copies(self) -> None:
-        table = "CUPTI_ACTIVITY_KIND_MEMCPY"
-        if not self._has(table):
-            return
-        large = f"SUM(bytes > {_SMALL_COPY})" if self._has(table, "bytes") else "NULL"
-        for copies, many in self._rows(f"SELECT COUNT(*), {large} FROM {table} WHERE copyKind = {_TO_HOST}"):
-            if isinstance(copies, int):
-                self._reading.host_transfers = copies
-                self._large_copies = many if isinstance(many, int) else None if copies else 0
 
     def _steps(self) -> set[int]:
         table = "NVTX_EVENTS"

@@ -178,8 +178,14 @@ class TransformerEngineReader(LineReader):
                 if is_source(text, match.start()):
                     continue
                 attention = "Attn" in match["where"] or "Attention" in match["where"]
-                if match["fp8"] or match["wide"]:
-                    self._precision(match["where"], attention, bool(match["fp8"]), number)
+                if attention and (match["fp8"] or match["wide"]):
+                    self.reading.records += 1
+                    self._note(f"{match['where']} used {'FP8' if match['fp8'] else 'no FP8'}", number)
+                elif match["fp8"] or match["wide"]:
+                    self.reading.records += 1
+                    self.reading.see("gemm", "te_fp8" if match["fp8"] else "te", "backend", number)
+                    if match["fp8"]:
+                        self.reading.see("compute_dtype", "fp8", "backend", number)
                 elif attention:
                     name = FLASH if match["flash"] else FUSED if match["cudnn"] else UNFUSED
                     self._select("printed", name, text, match.start(), number)
@@ -215,15 +221,6 @@ class TransformerEngineReader(LineReader):
             self._details.add(f"{name} version {detail}", number)
             wheel = "flash-attn" if detail.startswith("2") else f"flash-attn-{detail[0]}"
             self.reading.state(f"wheels.{wheel}", detail, detail, number)
-
-    def _precision(self, where: str, attention: bool, narrow: bool, number: int) -> None:
-        self.reading.records += 1
-        if attention:
-            self._note(f"{where} used {'FP8' if narrow else 'no FP8'}", number)
-            return
-        self.reading.see("gemm", "te_fp8" if narrow else "te", "backend", number)
-        if narrow:
-            self.reading.see("compute_dtype", "fp8", "backend", number)
 
     def _remarks(self, text: str, number: int) -> None:
         if "Disabling" in text:

@@ -85,7 +85,9 @@ def classify(figures: OomFigures) -> str:
     missing = requested - (figures.free or 0)
     if foreign >= max(missing, LARGE_FOREIGN * capacity, 1):
         return "foreign_process"
-    outside = _outside(figures)
+    outside = 0
+    if figures.used is not None and figures.allocated is not None:
+        outside = figures.used - figures.allocated - (figures.unallocated or 0)
     if outside >= max(missing, LARGE_OUTSIDE * capacity, USUAL_OUTSIDE):
         return "outside_allocator"
     return "capacity"
@@ -110,12 +112,6 @@ def _foreign(figures: OomFigures) -> int:
     if figures.used is None and (others or rest <= MOSTLY_FOREIGN * figures.capacity):
         rest = 0
     return max(sum(others), rest)
-
-
-def _outside(figures: OomFigures) -> int:
-    if figures.used is None or figures.allocated is None:
-        return 0
-    return figures.used - figures.allocated - (figures.unallocated or 0)
 
 
 _DEVICE: Final = r"(?:GPU|XPU|NPU|MLU)"

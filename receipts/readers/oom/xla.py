@@ -80,11 +80,14 @@ def refused(
     named_chip = groups.get("chip") or (device[1] if device else None)
     sizes = {name: binary_size(groups.get(name)) for name in ("requested", "used", "free", "limit")} | sizes
     operator = operator or groups.get("operator")
+    phase = "compile" if class_.startswith("compile_") else "unknown"
+    if class_ == "program_load" and _STEP.search(operator or ""):
+        phase = "startup"
     return AllocationFailure(
         place=Place(),
         is_oom=is_oom,
         class_=class_,
-        phase=_phase(class_, operator or ""),
+        phase=phase,
         operator=operator[:MAX_TEXT] if operator else None,
         message=text[max(0, at - before) : match.end() + behind][:MAX_TEXT].strip(),
         chip=int(named_chip) if chip is None and named_chip else chip,
@@ -94,12 +97,6 @@ def refused(
         free_bytes=sizes["free"],
         limit_bytes=sizes["limit"],
     )
-
-
-def _phase(class_: str, operator: str) -> str:
-    if class_ == "program_load" and _STEP.search(operator):
-        return "startup"
-    return "compile" if class_.startswith("compile_") else "unknown"
 
 
 def largest(text: str) -> str | None:

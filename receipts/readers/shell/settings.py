@@ -83,23 +83,20 @@ class ShellSettings(FileReader):
                 if len(variables) < _MAX_SETTINGS:
                     variables[name] = value, line
         for name, (value, line) in variables.items():
-            self._state(reading, name, value, line)
+            if name in _OWN or _SECRET.search(name) or _SECRET.search(value.upper()) or _ISSUED.search(value):
+                continue
+            reading.records += 1
+            if name in NESTED:
+                for word in value.split():
+                    flag, sign, setting = word.lstrip("-").partition("=")
+                    if re.fullmatch(r"\w{1,120}", flag) and "$" not in word:
+                        setting = setting if sign else "true"
+                        reading.state(f"flags.{name}.{flag}", _plain(setting), f"--{flag}={setting}", line)
+            elif "$" in value or "`" in value:
+                reading.remark("missing", f"{name} depends on another variable: state it by --set flags.{name}=…", line)
+            elif value:
+                reading.state(f"flags.{name}", _plain(value), f"{name}={_plain(value)}", line)
         return [reading, *others] if reading.records else others
-
-    def _state(self, reading: Reading, name: str, value: str, line: int) -> None:
-        if name in _OWN or _SECRET.search(name) or _SECRET.search(value.upper()) or _ISSUED.search(value):
-            return
-        reading.records += 1
-        if name in NESTED:
-            for word in value.split():
-                flag, sign, text = word.lstrip("-").partition("=")
-                if re.fullmatch(r"\w{1,120}", flag) and "$" not in word:
-                    text = text if sign else "true"
-                    reading.state(f"flags.{name}.{flag}", _plain(text), f"--{flag}={text}", line)
-        elif "$" in value or "`" in value:
-            reading.remark("missing", f"{name} depends on another variable: state it by --set flags.{name}=…", line)
-        elif value:
-            reading.state(f"flags.{name}", _plain(value), f"{name}={_plain(value)}", line)
 
 
 def _commands(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -224,7 +221,17 @@ class RecipeFile(FileReader):
         if len(head) > _MAX_HEAD:
             return False
         lines = [line for line in head.decode("utf-8", "replace").splitlines() if line.split("#")[0].strip()]
-        return any(_are_settings(lines, pattern) for pattern in (_YAML_LINE, _TOML_LINE))
+        for pattern in (_YAML_LINE, _TOML_LINE):
+            matches = [match for line in lines if (match := pattern.fullmatch(line.split(" #")[0].rstrip()))]
+            names = [match[2].strip("\"'") for match in matches if match[2] is not None]
+            outer = [match[2] for match in matches if match[2] is not None and not match[1]]
+            # Sections of TOML may hold one name each.
+            apart = pattern is _TOML_LINE or len(outer) == len(set(outer))
+            enough = len(matches) >= max(_MIN_NAMES, _OF_LINES * len(lines))
+            known = {name.rpartition(".")[2] for name in names} & _known_names() if enough and apart else set()
+            if _TRACKER.isdisjoint(names) and len(known) >= _MIN_NAMES:
+                return True
+        return False
 
     def read(self, source: Source) -> list[Reading]:
         """One reading of settings; a file that breaks off, or that is no such document, says so."""
@@ -245,20 +252,6 @@ class RecipeFile(FileReader):
                     return [reading]
         reading.remark("broken", f"no recipe that can be read: {problem:.200}")
         return [reading]
-
-
-def _are_settings(lines: list[str], pattern: re.Pattern[str]) -> bool:
-    matches = [match for line in lines if (match := pattern.fullmatch(line.split(" #")[0].rstrip()))]
-    names = [match[2].strip("\"'") for match in matches if match[2] is not None]
-    outer = [match[2] for match in matches if match[2] is not None and not match[1]]
-    # Sections of TOML may hold one name each.
-    apart = pattern is _TOML_LINE or len(outer) == len(set(outer))
-    return (
-        len(matches) >= max(_MIN_NAMES, _OF_LINES * len(lines))
-        and apart
-        and _TRACKER.isdisjoint(names)
-        and len({name.rpartition(".")[2] for name in names} & _known_names()) >= _MIN_NAMES
-    )
 
 
 @cache

@@ -245,7 +245,18 @@ class TpuInfoReader(LineReader):
         text = text[:MAX_CELLS]
         version = _VERSION.match(text)
         if version is not None:
-            self._version(version["name"].lower(), version["value"], number)
+            self.reading.records += 1
+            name, value = version["name"].lower(), version["value"]
+            if _UNKNOWN.match(value):
+                return self._table
+            if name.startswith("libtpu"):
+                self.reading.state("platform.libtpu", value, value, number)
+            elif name.startswith("tpu-info"):
+                self.reading.version = value
+            elif "hardware.accelerator" not in self.reading.stated:
+                # "v6e" and "7x" are tpu-info's names of the chip; the table spells them "TPU v6e" and "TPU7x".
+                chip = f"TPU{value}" if value[0].isdigit() else f"TPU {value}"
+                self.reading.state("hardware.accelerator", chip, value, number)
             return self._table
         if _TITLE.fullmatch(text.strip()):
             # The rows below may have lost the frame and the head.
@@ -307,19 +318,6 @@ class TpuInfoReader(LineReader):
             self._rows[device] = row if earlier is None else replace(row, place=earlier.place)
             self._highest[device] = max(self._highest.get(device, 0), row.bytes_used or 0)
         return True
-
-    def _version(self, name: str, value: str, number: int) -> None:
-        self.reading.records += 1
-        if _UNKNOWN.match(value):
-            return
-        if name.startswith("libtpu"):
-            self.reading.state("platform.libtpu", value, value, number)
-        elif name.startswith("tpu-info"):
-            self.reading.version = value
-        elif "hardware.accelerator" not in self.reading.stated:
-            # "v6e" and "7x" are tpu-info's names of the chip; the table spells them "TPU v6e" and "TPU7x".
-            name = f"TPU{value}" if value[0].isdigit() else f"TPU {value}"
-            self.reading.state("hardware.accelerator", name, value, number)
 
 
 READERS = (MemoryInfoReader, TpuInfoReader)

@@ -352,7 +352,10 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
         if number == 2:
             name = wire.text(value, 200)
         elif number == 4 and profile.reading.records < MAX_PLANE_EVENTS:
-            identity, times, start, spent = _event(wire.message(value))
+            event = wire.message(value)
+            # The number of its metadata, start and duration in picoseconds, and how many events it represents.
+            identity, start, spent, times = (event.whole(field) or 0 for field in (1, 2, 3, 5))
+            spent, times = max(0, spent), max(1, min(times, 1 << 31))
             if identity in mine or len(mine) < MAX_KINDS:
                 before, total, end = mine.get(identity, (0, 0, -1))
                 if start >= end or times > 1:
@@ -365,12 +368,6 @@ def _line(wire: Wire, stop: int, counts: Counts, profile: Profile) -> None:
         if (name, identity) in counts or len(counts) < MAX_KINDS:
             before, total = counts.get((name, identity), (0, 0))
             counts[name, identity] = before + times, total + spent
-
-
-def _event(event: Message) -> tuple[int, int, int, int]:
-    """Number of its metadata, how many events it represents, and start and duration in picoseconds."""
-    identity, start, spent, times = (event.whole(number) for number in (1, 2, 3, 5))
-    return identity or 0, max(1, min(times or 1, 1 << 31)), start or 0, max(0, spent or 0)
 
 
 def _metadata(entry: Message) -> Iterator[tuple[int, str]]:
