@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, BinaryIO, Final, NamedTuple
+from typing import IO, BinaryIO, Final
 
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.ingest.clock import STDIN as STDIN_NAME
@@ -187,13 +187,6 @@ _ARCHIVE_ERRORS: Final = (
 )
 
 
-class Member(NamedTuple):
-    """A file of an archive, unpacked to ``path``; ``name`` is its name within the archive."""
-
-    path: Path
-    name: str
-
-
 def is_archive(path: Path) -> bool:
     """Whether a file is an archive of files that may be logs, by its content."""
     head = Source(path, path.name).head
@@ -206,7 +199,7 @@ def is_archive(path: Path) -> bool:
         return True
 
 
-def members(path: Path, word: str, folder: Path, remarks: list[str]) -> Iterator[Member]:
+def members(path: Path, word: str, folder: Path, remarks: list[str]) -> Iterator[InputFile]:
     """The regular files of an archive, unpacked into ``folder``; links, devices and archives within are passed over.
 
     Raises UsageError where it is broken, encrypted, packed in a way that the standard library cannot read, holds more
@@ -225,7 +218,7 @@ def members(path: Path, word: str, folder: Path, remarks: list[str]) -> Iterator
                 remarks.append(f"{name} of {word} is an archive in an archive; passed over: unpack {word} first")
                 target.unlink()
             else:
-                yield Member(target, name)
+                yield InputFile(target, name)
     except _ARCHIVE_ERRORS as error:
         raise UsageError(
             f"{word}: the archive cannot be read: {str(error) or type(error).__name__}; unpack it"

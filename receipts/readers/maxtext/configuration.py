@@ -348,19 +348,6 @@ _LABELLED: Final = 400
 _LEAVES: Final = {"output": "output_bytes", "temp": "temp_bytes", "argument": "argument_bytes"}
 
 
-def device_row(text: str, number: int, phase_name: str | None) -> MemoryRow | None:
-    """One device's use and limit, or None where the line is about the host's memory."""
-    match = _USING.search(text)
-    if match is None:
-        return None
-    used, limit = size_of(f"{match[1]} GiB"), size_of(f"{match[2]} GiB")
-    if used is None or limit is None:
-        return None
-    ordinal = _ORDINAL.search(match[3])
-    chip = int(ordinal[1]) if ordinal else None
-    return MemoryRow(Place(number), chip, phase_name, bytes_used=used, bytes_limit=limit)
-
-
 def read_memory_plan(reading: Reading, text: str) -> bool:
     """Read the compiler's plan of a step; False where the line is none. The largest plan of a file stands."""
     cells = {name.lower(): (value, unit) for name, value, unit in _CELL.findall(text.lower())}
@@ -407,7 +394,11 @@ class MemoryLines:
             return False
         if "Using (GB)" not in text:
             return read_memory_plan(reading, text)
-        row = device_row(text, number, self._phase)
-        if row is not None:
-            reading.memory.append(row)
-        return row is not None
+        match = _USING.search(text)
+        used, limit = (size_of(f"{match[at]} GiB") if match else None for at in (1, 2))
+        if match is None or used is None or limit is None:
+            return False  # of the host's memory
+        ordinal = _ORDINAL.search(match[3])
+        chip = int(ordinal[1]) if ordinal else None
+        reading.memory.append(MemoryRow(Place(number), chip, self._phase, bytes_used=used, bytes_limit=limit))
+        return True

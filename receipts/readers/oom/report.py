@@ -170,7 +170,14 @@ class OomReader(LineReader):
         body = speech.body
         opening = frame(body)
         if opening is not None:
-            self._frame(speech.speaker, opening)
+            own = speech.speaker or self._latest
+            if own in self._open:
+                self._close(own)
+            earlier = self._frames.get(speech.speaker)
+            if earlier is None and len(self._frames) >= MAX_SPEAKERS:
+                self._frames.pop(next(iter(self._frames)))
+            if earlier is None or earlier.library or not opening.library:
+                self._frames[speech.speaker] = opening
             return bool(self._open)
         exit_code = _EXIT.search(body)
         if exit_code is not None and self._exit is None:
@@ -282,17 +289,6 @@ class OomReader(LineReader):
             return
         self._known[key] = chips | {failure.chip: len(kept)}
         kept.append(failure)
-
-    def _frame(self, speaker: str, opening: Frame) -> None:
-        own = speaker or self._latest
-        if own in self._open:
-            self._close(own)
-        earlier = self._frames.get(speaker)
-        if earlier is not None and opening.library and not earlier.library:
-            return
-        if earlier is None and len(self._frames) >= MAX_SPEAKERS:
-            self._frames.pop(next(iter(self._frames)))
-        self._frames[speaker] = opening
 
     def _stats(self, body: str, number: int) -> None:
         """Limit and use of a GPU's pool, some lines under its failure."""

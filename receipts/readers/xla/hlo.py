@@ -87,8 +87,30 @@ class Hlo(LineReader):
         self._close_module()
         if not self.reading.records:
             return None
-        self._describe()
-        return self.reading
+        reading, findings, step, line = self.reading, self._findings, self._largest, self._first
+        reading.counters |= findings.counts
+        level: Level = "kernels" if self._optimised else "intent"
+        reading.complete = step is not None and self._whole
+        if reading.complete:
+            # Absence is a statement here.
+            reading.counters.setdefault(operations.MOSAIC, 0)
+        findings.write(reading, level, line)
+        if step is None:
+            return reading
+        if level == "kernels":
+            self._program(step)
+        for kind, at in self._shardings.items():
+            reading.see("sharding", kind, level, at)
+        for name in self._replicated:
+            reading.see("replicated", name, level, step.line)
+        if level == "intent":
+            reading.remark("note", "text from before the compiler's passes: what is meant, not what runs", line)
+        if not reading.complete:
+            reading.remark("missing", "no whole module: it proves what it shows, and no absence", line)
+        if findings.unnamed and not findings.attention:
+            what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
+            reading.remark("note", f"{what}: a custom call alone proves none", line)
+        return reading
 
     def _structure(self, text: str, number: int) -> bool:
         """Heads of modules and computations, their ends, and foreign lines."""
@@ -201,31 +223,6 @@ class Hlo(LineReader):
         module.types.clear()
         if self._largest is None or module.instructions > self._largest.instructions:
             self._largest = module
-
-    def _describe(self) -> None:
-        reading, findings, step, line = self.reading, self._findings, self._largest, self._first
-        reading.counters |= findings.counts
-        level: Level = "kernels" if self._optimised else "intent"
-        reading.complete = step is not None and self._whole
-        if reading.complete:
-            # Absence is a statement here.
-            reading.counters.setdefault(operations.MOSAIC, 0)
-        findings.write(reading, level, line)
-        if step is None:
-            return
-        if level == "kernels":
-            self._program(step)
-        for kind, at in self._shardings.items():
-            reading.see("sharding", kind, level, at)
-        for name in self._replicated:
-            reading.see("replicated", name, level, step.line)
-        if level == "intent":
-            reading.remark("note", "text from before the compiler's passes: what is meant, not what runs", line)
-        if not reading.complete:
-            reading.remark("missing", "no whole module: it proves what it shows, and no absence", line)
-        if findings.unnamed and not findings.attention:
-            what = f"{findings.unnamed} Mosaic kernels whose name is no attention's"
-            reading.remark("note", f"{what}: a custom call alone proves none", line)
 
     def _program(self, step: Module) -> None:
         """Say who made the step's program, for what it was compiled, and what of it left the device."""
