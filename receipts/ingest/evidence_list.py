@@ -48,32 +48,26 @@ def state_evidence(draft: ReceiptDraft, files: Sequence[FileEvidence]) -> None:
             entry["read"] = record
         entries.append(entry)
     if draft.base is not None:
-        entries = _joined(draft.base.tree.get("evidence", []), entries)
+        # A file that was listed before is listed once, with every leaf; one that the job only attached, as its reader
+        # lists it.
+        read, entries = entries, [dict(entry) for entry in draft.base.tree.get("evidence", [])]
+        for entry in read:
+            # As a job lists a file that it leaves to readers, by whatever name.
+            bare = {"kind": entry["kind"], "sha256": entry["sha256"]}
+            forms = ((item, (_bare(entry), bare | {"uri": item.get("uri")})) for item in entries)
+            same = next((item for item, wanted in forms if _bare(item) in wanted), None)
+            if same is None:
+                entries.append(entry)
+            elif _bare(same) != _bare(entry):
+                same.clear()
+                same.update(entry)
+            elif more := {**same.get("read", {}), **entry.get("read", {})}:
+                same["read"] = {path: more[path] for path in sorted(more, key=place)}
     if not entries:
         return
     if len(entries) > MAX_ENTRIES:
         draft.tell("note", f"of {len(entries):,} pieces of evidence the first {MAX_ENTRIES:,} are listed")
     draft.put("evidence", entries[:MAX_ENTRIES], Where("ingest"), SOURCE, beside_own=True)
-
-
-def _joined(known: Sequence[dict[str, Any]], entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The listed evidence, and what was read now; a file that was listed before is listed once, with every leaf.
-
-    One that the job only attached is listed as its reader lists it.
-    """
-    joined = [dict(entry) for entry in known]
-    for entry in entries:
-        # As a job lists a file that it leaves to readers, by whatever name.
-        bare = {"kind": entry["kind"], "sha256": entry["sha256"]}
-        same = next((item for item in joined if _bare(item) in (_bare(entry), bare | {"uri": item.get("uri")})), None)
-        if same is not None and _bare(same) != _bare(entry):
-            same.clear()
-            same.update(entry)
-        elif same is None:
-            joined.append(entry)
-        elif more := {**same.get("read", {}), **entry.get("read", {})}:
-            same["read"] = {path: more[path] for path in sorted(more, key=place)}
-    return joined
 
 
 def _bare(entry: Mapping[str, Any]) -> dict[str, Any]:

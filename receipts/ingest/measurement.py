@@ -111,7 +111,13 @@ def state_measurement(draft: ReceiptDraft, files: Sequence[FileEvidence], steps:
         if durations is not None and not part:
             _keep(draft, steps, durations)
         elif not part:
-            _keep_rates(draft, steps)
+            # The printed tokens a second of every step, where a log prints no more of it, and their flags by position.
+            whole = steps.numbers[-1] - steps.numbers[0] + 1 == len(steps.numbers)
+            moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
+            if whole and not (steps.known("step_seconds") or moving or steps.averaged or steps.stride > 1):
+                every_row = array("L", range(min(len(steps.numbers), MAX_STEPS)))
+                if _state_rates(draft, steps, every_row) and (flags := _flags(draft, steps, every_row)):
+                    draft.put("measurement.step_flags", flags, steps.where, SOURCE)
             # Averages as averages: how many steps, their mean time, and rates whose mean is over time.
             every = max(steps.stride, steps.interval or 1)
             first, last = steps.numbers[0], steps.numbers[-1]
@@ -279,17 +285,6 @@ def _keep(draft: ReceiptDraft, steps: StepSeries, durations: Sequence[float | No
     if "tokens_per_second" in whole and "tokens_per_second_per_chip" in whole:
         whole.remove("tokens_per_second_per_chip")
     put_rates(draft, steps, ordinary, whole, "median")
-
-
-def _keep_rates(draft: ReceiptDraft, steps: StepSeries) -> None:
-    """Keep the printed tokens a second of every step, where a log prints no more of it, and their flags by position."""
-    whole = steps.numbers[-1] - steps.numbers[0] + 1 == len(steps.numbers)
-    moving = draft.get("batch.global_batch") and draft.get("batch.sequence_length")
-    if steps.known("step_seconds") or not whole or moving or steps.averaged or steps.stride > 1:
-        return
-    rows = array("L", range(min(len(steps.numbers), MAX_STEPS)))
-    if _state_rates(draft, steps, rows) and (flags := _flags(draft, steps, rows)):
-        draft.put("measurement.step_flags", flags, steps.where, SOURCE)
 
 
 def _state_rates(draft: ReceiptDraft, steps: StepSeries, rows: Sequence[int]) -> bool:

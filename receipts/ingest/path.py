@@ -160,8 +160,15 @@ def state_intent(
         _put_intended(draft, "path.intended.attention", "auto", "features.attention_backend", claim.where)
     if "path.gemm" in follows:
         _intended_gemm(draft)
-    if "path.sharding" in follows:
-        _intended_sharding(draft)
+    shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
+    framework = vocabulary.framework(draft.get(_HOST) or draft.get("path.intended.framework") or "")
+    if "path.sharding" in follows and framework.placed and isinstance(shard, int):
+        where = draft.leaves["parallelism.shard"].where if "parallelism.shard" in draft.leaves else _LANE
+        if shard > 1:
+            _put_intended(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
+        elif isinstance(replicate, int) and replicate > 1:
+            why = f"parallelism.replicate is {replicate}, and nothing is sharded"
+            _put_intended(draft, _SHARDING, "dp", why, where)
     if lane is None:
         return
     why = f"the only one that lane {lane.name} permits"
@@ -208,15 +215,3 @@ def _intended_gemm(draft: ReceiptDraft) -> None:
     elif len(parts(library)) == 1 and not dtypes(library) and "_" not in str(library):
         was = draft.leaves[_GEMM]
         draft.put(_GEMM, f"{library}_{dtype}", was.where, was.source, f"{library}, in the type of {_DTYPE}")
-
-
-def _intended_sharding(draft: ReceiptDraft) -> None:
-    shard, replicate = draft.get("parallelism.shard"), draft.get("parallelism.replicate")
-    framework = draft.get("path.witnessed.framework") or draft.get("path.intended.framework")
-    if not vocabulary.framework(framework or "").placed or not isinstance(shard, int):
-        return
-    where = draft.leaves["parallelism.shard"].where if "parallelism.shard" in draft.leaves else _LANE
-    if shard > 1:
-        _put_intended(draft, _SHARDING, "fsdp", f"parallelism.shard is {shard}", where)
-    elif isinstance(replicate, int) and replicate > 1:
-        _put_intended(draft, _SHARDING, "dp", f"parallelism.replicate is {replicate}, and nothing is sharded", where)

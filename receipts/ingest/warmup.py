@@ -8,7 +8,7 @@ compiles at the step that makes the optimizer's state, and at the next where an 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -86,7 +86,16 @@ def state_warmup(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: b
             storm = 2 * len(distinct) > steps and max(distinct, default=0) >= steps - 2
             placed.append(_bounds(spans, warm, storm, Where(file.name), reading.source))
     if draft.get("compile.posture") == "whole_graph":
-        placed += _versions(files, warm, draft.get("batch.accumulation") or 1)
+        # Where no step is printed between them: one whole graph is called once a micro step, and each of its programs
+        # took a call of its own.
+        calls = draft.get("batch.accumulation") or 1
+        sure = (warm.steps + (MARGIN if warm.basis == "default" else 0)) * calls
+        for file, reading in readings(files):
+            count = reading.compile.versions
+            if count is not None and reading.compile.spans is None:
+                proven = count - warm.steps * calls if count > sure else 0
+                where, text = Where(file.name), f"{count} programs of one function"
+                placed.append(Late(proven, max(count, 1), where, reading.source, text))
     placed += [_reported(source, counted, warm) for source, counted in reports.items()]
     if warm.basis != "stated" and (stepping or placed):
         text = f"{warm.steps} steps, {warm.basis}"
@@ -126,19 +135,6 @@ def _bounds(spans: Iterable[CompileSpan], warm: WarmUp, storm: bool, where: Wher
     late = sum(span.count for span in spans if span.after >= warm.steps)
     possible = sum(span.count for span in spans if span.before is None or span.before > warm.steps)
     return Late(late if any(span.after >= sure for span in spans) else 0, possible, where, source, text)
-
-
-def _versions(files: Sequence[FileEvidence], warm: WarmUp, calls: int) -> Iterator[Late]:
-    """Late compiles of a step that was to be one whole graph, where no step is printed between them.
-
-    It is called once a micro step, ``calls`` times a step, and each of its programs took a call of its own.
-    """
-    sure = (warm.steps + (MARGIN if warm.basis == "default" else 0)) * calls
-    for file, reading in readings(files):
-        count = reading.compile.versions
-        if count is not None and reading.compile.spans is None:
-            late = count - warm.steps * calls if count > sure else 0
-            yield Late(late, max(count, 1), Where(file.name), reading.source, f"{count} programs of one function")
 
 
 def _reported(source: str, counted: Sequence[tuple[Report, Where]], warm: WarmUp) -> Late:
