@@ -87,11 +87,37 @@ class ProgressBars(LineReader):
         self._bars: dict[tuple[str, int], list[Bar]] = {}
         self._rates: dict[tuple[str, int], float] = {}
 
-    def line(self, text: str, number: int) -> bool:
+    def line(self, text: str, _: int) -> bool:
         """Take the bars of one line."""
-        for form in _BARS:
-            for match in form.finditer(text):
-                self._bar(text, match)
+        for match in (match for form in _BARS for match in form.finditer(text)):
+            parts = match.groupdict()
+            count, of, unit = int(parts["count"]), int(parts.get("of") or 0), parts.get("unit") or ""
+            title = _TITLE.search(text, max(0, match.start() - 70), match.start())
+            name = re.sub(r"[\d\s]+", " ", title[1]).strip().lower() if title is not None else ""
+            if 0 < of < count or _OTHER.search(name) or (name and not _TRAINS.search(name)):
+                continue
+            rate = number(parts.get("rate") or "") or 0.0
+            if unit.endswith("/s"):
+                rate = 1 / rate if rate else 0.0
+            elif unit:
+                rate *= SECONDS[unit.partition("/")[0]]
+            if "seconds" not in parts:
+                elapsed = rate * count
+            else:
+                days, hours, minutes, seconds = (
+                    int(parts[name] or 0) for name in ("days", "hours", "minutes", "seconds")
+                )
+                elapsed = float(86_400 * days + 3_600 * hours + 60 * minutes + seconds)
+            key = name, of
+            if key not in self._bars and len(self._bars) >= MAX_BARS:
+                continue
+            bars = self._bars.setdefault(key, [])
+            if not bars or not bars[-1].add(count, elapsed):
+                bars.append(Bar())
+                bars[-1].add(count, elapsed)
+                if len(bars) > MAX_BARS:
+                    bars.pop(0)
+            self._rates[key] = rate
         return False
 
     def finish(self) -> Reading | None:
@@ -123,34 +149,6 @@ class ProgressBars(LineReader):
         means = [round(time / count, 6) for count, time in intervals]
         reading.means = IntervalMeans(means, [count for count, _ in intervals], TIMER)
         return reading
-
-    def _bar(self, text: str, match: re.Match[str]) -> None:
-        parts = match.groupdict()
-        count, of, unit = int(parts["count"]), int(parts.get("of") or 0), parts.get("unit") or ""
-        title = _TITLE.search(text, max(0, match.start() - 70), match.start())
-        name = re.sub(r"[\d\s]+", " ", title[1]).strip().lower() if title is not None else ""
-        if 0 < of < count or _OTHER.search(name) or (name and not _TRAINS.search(name)):
-            return
-        rate = number(parts.get("rate") or "") or 0.0
-        if unit.endswith("/s"):
-            rate = 1 / rate if rate else 0.0
-        elif unit:
-            rate *= SECONDS[unit.partition("/")[0]]
-        if "seconds" not in parts:
-            elapsed = rate * count
-        else:
-            days, hours, minutes, seconds = (int(parts[name] or 0) for name in ("days", "hours", "minutes", "seconds"))
-            elapsed = float(86_400 * days + 3_600 * hours + 60 * minutes + seconds)
-        key = name, of
-        if key not in self._bars and len(self._bars) >= MAX_BARS:
-            return
-        bars = self._bars.setdefault(key, [])
-        if not bars or not bars[-1].add(count, elapsed):
-            bars.append(Bar())
-            bars[-1].add(count, elapsed)
-            if len(bars) > MAX_BARS:
-                bars.pop(0)
-        self._rates[key] = rate
 
 
 READERS = (ProgressBars,)

@@ -188,19 +188,27 @@ class Nanotron(RecordReader, table="nanotron"):
             self.reading.not_steady[rows.steps[0]] = "stall"
         self.put(rows)
 
-    def other(self, text: str, number: int) -> None:
+    def other(self, text: str, line: int) -> None:
         """Take a line of the configuration, of memory, or of a change of stages."""
         if self._config.inside:
             if not any(word in text for word in _BEYOND):
-                self._config.line(text, number)
+                self._config.line(text, line)
                 return
             self._config.leave()
         if "Peak allocated" in text:
-            self._usage(text, number)
+            match = _MEMORY.search(text)
+            if match is None:
+                return
+            self._config.records += 1
+            built = "After model building" in text
+            for name, word in match.groupdict().items():
+                # What is in use between two steps is none of a step.
+                if word and (built or name != "bytes_used") and (size := number(word)) is not None:
+                    (self._built if built else self.peaks).keep(name, size * MIB, line)
         elif _START in text:
             self._switched = bool(self.taken)
         else:
-            self._config.line(text, number)
+            self._config.line(text, line)
 
     def finish(self) -> Reading | None:
         """The reading; chips follow from the two rates, samples from what their product says."""
@@ -233,17 +241,6 @@ class Nanotron(RecordReader, table="nanotron"):
         if len(self._samples) < 3:
             self._samples.add(round(batch))
         return batch
-
-    def _usage(self, text: str, line: int) -> None:
-        match = _MEMORY.search(text)
-        if match is None:
-            return
-        self._config.records += 1
-        built = "After model building" in text
-        for name, word in match.groupdict().items():
-            # What is in use between two steps is none of a step.
-            if word and (built or name != "bytes_used") and (size := number(word)) is not None:
-                (self._built if built else self.peaks).keep(name, size * MIB, line)
 
 
 READERS = (Nanotron,)
