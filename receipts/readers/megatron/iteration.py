@@ -250,7 +250,11 @@ class Divergence:
         iterations has no loss, and that is no divergence. Of reinforcement learning (``reinforced``) none has.
         """
         if self._silent and not reinforced:
-            before = self.intervals(log_interval)
+            # How many iterations each record averages over, where the numbers or the arguments show it.
+            numbers = self.reading.steps.numbers()
+            before = {step: step - earlier for earlier, step in pairwise(numbers)}
+            if numbers and log_interval.isdigit() and len(log_interval) < 10:
+                before[numbers[0]] = int(log_interval)
             for step, skipped, number in self._silent:
                 if skipped == 0 or before.get(step, 0) > skipped:
                     self._spoil(step, "trained and prints no loss: Megatron leaves out a loss that is NaN", number)
@@ -260,14 +264,6 @@ class Divergence:
                 self.reading.remark("note", f"iteration {step} {what}", number)
         elif self._finite:
             self.reading.diverged = False
-
-    def intervals(self, log_interval: str) -> dict[int, int]:
-        """How many iterations each record averages over, where the numbers or the arguments show it."""
-        numbers = self.reading.steps.numbers()
-        gaps = {step: step - earlier for earlier, step in pairwise(numbers)}
-        if numbers and log_interval.isdigit() and len(log_interval) < 10:
-            gaps[numbers[0]] = int(log_interval)
-        return gaps
 
     def _spoil(self, step: int, what: str, line: int) -> None:
         if len(self._spoilt) < _MAX_SPOILT:
@@ -296,23 +292,20 @@ class StepTimes:
     def __len__(self) -> int:
         return len(self.seconds)
 
-    def note(self, seconds: float, rate: float) -> int | None:
-        """Take one step time, with its TFLOP/s or NaN; the step that waits for it, or None."""
+    def give(self, reading: Reading, seconds: float, rate: float, rates: dict[int, float] | None = None) -> None:
+        """Take one step time, and give its TFLOP/s (or NaN) to the record that waits for it; ``rates`` are new ones."""
         if len(self.seconds) < MAX_STEPS:
             self.seconds.append(seconds)
             self.rates.append(rate)
         waiting = next((item for item in self._records if abs(item[1] - seconds) <= _ROUNDING), None)
         if waiting is None:
             self._times.append((seconds, rate))
-            return None
+            return
         self._records.remove(waiting)
-        return waiting[0]
-
-    def give(self, reading: Reading, seconds: float, rate: float) -> None:
-        """Take a step time, and give its TFLOP/s to a record that waits for it."""
-        step = self.note(seconds, rate)
-        if step is not None and rate > 0 and reading.steps.get(step, _RATE) is None:
-            reading.steps.add(step, {_RATE: rate})
+        if rates is not None and waiting[0] in rates and rate > 0:
+            rates[waiting[0]] = rate
+        elif rate > 0 and reading.steps.get(waiting[0], _RATE) is None:
+            reading.steps.add(waiting[0], {_RATE: rate})
 
     def pairs(
         self,
@@ -336,23 +329,15 @@ class StepTimes:
             self._times.clear()
             self._times.extend(beside[len(stated) :])
             return [rate if rate > 0 else ABSENT for _, rate in beside[: len(stated)]]
-        durations: dict[int, float] = {}
+        rates: dict[int, float] = {}
         for (step, seconds), time in rows:
-            waiting = self.note(*time) if time is not None and first else None
-            if waiting is not None and time is not None and time[1] > 0:
-                self._late(reading, durations, waiting, time[1])
+            if time is not None and first:
+                self.give(reading, *time, rates)
             rate = self.rate(step, seconds)
-            durations[step] = ABSENT if rate is None else rate
-            waiting = self.note(*time) if time is not None and not first else None
-            if waiting is not None and time is not None and time[1] > 0:
-                self._late(reading, durations, waiting, time[1])
-        return list(durations.values())
-
-    def _late(self, reading: Reading, times: dict[int, float], step: int, rate: float) -> None:
-        if step in times:
-            times[step] = rate
-        elif reading.steps.get(step, _RATE) is None:
-            reading.steps.add(step, {_RATE: rate})
+            rates[step] = ABSENT if rate is None else rate
+            if time is not None and not first:
+                self.give(reading, *time, rates)
+        return list(rates.values())
 
     def of_rows(self, reading: Reading, rows: RecordRows, times: list[tuple[float, float]] | None) -> list[float]:
         """TFLOP/s by step times of the first rank; those that the record prints stand."""
