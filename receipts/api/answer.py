@@ -131,7 +131,7 @@ class Answer:
 
     def markdown(self, **views: Any) -> str:
         """The answer as Markdown, for a message."""
-        from receipts.publish.markdown import markdown
+        from receipts.publish.markup import markdown
 
         shown = self.shown(**views)
         return shown if isinstance(shown, str) else markdown(self.page(**views))
@@ -158,7 +158,7 @@ class Answer:
             return csv_text(self.rows or (), self._columns)
         if name == "line":
             return f"{self.line()}\n"
-        from receipts.publish.html import document
+        from receipts.publish.markup import document
 
         return document(self.page(**shown))
 
@@ -173,7 +173,7 @@ class Answer:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the page inside a cell, with its own style."""
-        from receipts.publish.html import html
+        from receipts.publish.markup import html
 
         return html(self.page())
 

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import ClaimVerdict
     from receipts.publish.page import Page, Table
-    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
+    from receipts.questions.comparisons import JudgedNeighbour, Neighbourhood
     from receipts.questions.week.data import BestResult
+    from receipts.questions.week.frontier import LaneCourse
     from receipts.questions.week.reader import Item, ReportReader
-    from receipts.questions.week.series import LaneCourse
     from receipts.store import Store
     from receipts.store.query.lists import Order
 
@@ -68,7 +68,7 @@ def frontier(store: Store, rulebook: Rulebook, lanes: Sequence[str] = ()) -> lis
 def frontier_and_courses(store: Store, rulebook: Rulebook) -> tuple[list[dict[str, Any]], list[LaneCourse]]:
     """The same rows, and the course of each lane over the weeks: what a picture of them shows."""
     from receipts.questions.week.data import leaders_of
-    from receipts.questions.week.series import lane_course
+    from receipts.questions.week.frontier import lane_course
 
     courses = []
     with store.one_state():

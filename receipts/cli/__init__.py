@@ -6,8 +6,10 @@ The module of a command is imported only when it is called; `group` lists the co
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from receipts import __version__
 
@@ -25,7 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         sys.stderr.write(explanation)
         return 2
-    return run(words) if arguments is not None else _as_program(run, words)
+    if arguments is not None:
+        return run(words)
+    # As the process's only work what it imports lives as long as it does, so the collector need not look: that is a
+    # quarter of a command's time. Long work is still collected, at half a million objects.
+    gc.set_threshold(500_000)
+    # What a receipt may say is for this program alone to decide, not for a plugin that happens to be installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    try:
+        return run(words)
+    finally:
+        gc.freeze()
 
 
 def lacking(missing: ModuleNotFoundError) -> str:
@@ -34,20 +46,3 @@ def lacking(missing: ModuleNotFoundError) -> str:
     if name in ("", "receipts"):
         return ""
     return f"receipts: {name} is not installed, and the commands need it: pip install frontier-receipts\n"
-
-
-def _as_program(run: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
-    """Run as the process's only work: what it imports lives as long as it does, so the collector need not look.
-
-    That is a quarter of a command's time. Long work is still collected, at half a million objects.
-    """
-    import gc
-    import os
-
-    gc.set_threshold(500_000)
-    # What a receipt may say is for this program alone to decide, not for a plugin that happens to be installed.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-    try:
-        return run(words)
-    finally:
-        gc.freeze()

@@ -23,8 +23,7 @@ from receipts.base.errors import (
     every,
 )
 from receipts.cli import output
-from receipts.cli.completion import completing
-from receipts.cli.session import Session, from_stdin, is_file, several
+from receipts.cli.session import Session, completing, from_stdin, is_file, several
 
 if TYPE_CHECKING:
     from receipts.api.answer import Answer
@@ -48,7 +47,17 @@ def command(question: Question[..., Any]) -> click.Command:
     def call(**raw: Any) -> int:
         return answered(question, click.get_current_context().ensure_object(Session), raw)
 
-    params = [*_params(question), *_outputs(question)]
+    params = _params(question)
+    for name, file in question.files.items():
+        if file.printed:
+            params.append(click.Option([*file.flags, name], is_flag=True, help=file.help))
+        elif file.flags:
+            params.append(click.Option([*file.flags, name], metavar=file.metavar, help=file.help))
+    params += [_option(name, how, False) for name, how in question.views.items() if how.command]
+    *first, last = question.forms
+    form = click.Option(["--format", "form"], type=click.Choice(question.forms), default="text", show_default=True)
+    form.metavar, form.help = "FORM", f"{', '.join(first)} or {last}."
+    params += [form, click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON.")]
     return click.Command(question.name.rpartition(" ")[2], callback=call, params=params, **question.texts)
 
 
@@ -79,24 +88,6 @@ def _params(question: Question[..., Any], without: Collection[str] = ()) -> list
             flag, text = how.also
             metavar = (how.metavar or "").rstrip("…")
             params.append(click.Option([flag, f"{ALSO}{item.name}"], multiple=True, metavar=metavar, help=text))
-    return params
-
-
-def _outputs(question: Question[..., Any]) -> list[click.Parameter]:
-    """The options that say how the answer is printed, and what it is written as."""
-    params: list[click.Parameter] = []
-    for name, file in question.files.items():
-        if file.printed:
-            params.append(click.Option([*file.flags, name], is_flag=True, help=file.help))
-        elif file.flags:
-            params.append(click.Option([*file.flags, name], metavar=file.metavar, help=file.help))
-    params += [_option(name, how, False) for name, how in question.views.items() if how.command]
-    *first, last = question.forms
-    text = f"{', '.join(first)} or {last}."
-    form = click.Option(["--format", "form"], type=click.Choice(question.forms), default="text", show_default=True)
-    form.metavar, form.help = "FORM", text
-    params.append(form)
-    params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the answer as JSON."))
     return params
 
 
@@ -178,12 +169,19 @@ def answered(question: Question[..., Any], session: Session, raw: dict[str, Any]
         )
     files = {name: place for name, place in places.items() if place and not question.files[name].printed}
     wanted = Wanted("json" if session.as_json else form, views, files, printed)
-    read = [one for item in question.parameters if item.how.kind.document for one in _each(item, given)]
+    read = [one for item in question.parameters if item.how.kind.document for one in values_of(item, given)]
     refused = bool(read) and all(isinstance(one, ReceiptsError) for one in read)  # then there is nothing to ask
-    if session.server is not None and not question.local and not refused and not _stays(question, session, given):
-        from receipts.cli.far import ask
+    if session.server is not None and not question.local and not refused:
+        # Of documents alone that need no store it is answered here all the same.
+        stays = (
+            question.alone(len(read), session.asks_store)
+            and not any(isinstance(one, str) for one in read)
+            and not any(given[item.name] for item in question.parameters if item.how.scope or item.how.stored)
+        )
+        if not stays:
+            from receipts.cli.far import ask
 
-        return ask(question, session.server, words, given, wanted)
+            return ask(question, session.server, words, given, wanted)
     answer: Answer = question.function(session, **given)
     return show(question, session, answer, wanted)
 
@@ -196,26 +194,19 @@ def read_values(
         question.spelled.read(raw)
     needed = question.spelled is not None
     words = {item.name: _words(item, session, raw, needed=needed) for item in question.parameters}
-    given = {item.name: _read(item, words[item.name]) for item in question.parameters}
+    given = dict(words)
+    for item in question.parameters:
+        if not item.how.kind.document and words[item.name] is not None:
+            given[item.name] = read_value(item, item.how.flags[0] if item.how.flags else item.name, words[item.name])
     documents = [item for item in question.parameters if item.how.kind.document]
-    read = iter(_documents(session, [(item, one) for item in documents for one in _each(item, given)]))
+    read = iter(_documents(session, [(item, one) for item in documents for one in values_of(item, given)]))
     for item in documents:
-        known = [next(read) for _ in _each(item, given)]
+        known = [next(read) for _ in values_of(item, given)]
         if item.how.many:
             given[item.name] = item.how.kind.gather(known)
         elif known:
             given[item.name] = known[0]
     return words, given
-
-
-def _stays(question: Question[..., Any], session: Session, given: Mapping[str, Any]) -> bool:
-    """Whether the question is answered here, though the store is a server: of documents alone that need no store."""
-    documents = [one for item in question.parameters if item.how.kind.document for one in _each(item, given)]
-    return (
-        question.alone(len(documents), session.asks_store)
-        and not any(isinstance(one, str) for one in documents)
-        and not any(given[item.name] for item in question.parameters if item.how.scope or item.how.stored)
-    )
 
 
 def _words(item: Parameter, session: Session, raw: dict[str, Any], *, needed: bool) -> Any:
@@ -232,13 +223,8 @@ def _words(item: Parameter, session: Session, raw: dict[str, Any], *, needed: bo
     return words
 
 
-def _read(item: Parameter, words: Any) -> Any:
-    if item.how.kind.document or words is None:
-        return words
-    return read_value(item, item.how.flags[0] if item.how.flags else item.name, words)
-
-
-def _each(item: Parameter, given: Mapping[str, Any]) -> Sequence[Any]:
+def values_of(item: Parameter, given: Mapping[str, Any]) -> Sequence[Any]:
+    """The values of a parameter, of which it may take one or many."""
     value = given[item.name]
     return value if item.how.many else [] if value is None else [value]
 
@@ -271,15 +257,20 @@ def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
 
     Of a receipt the trace is read that it names, as `receipts submit` does.
     """
+    from receipts.base.files import read_bounded, read_small
     from receipts.questions.plan import parse_plan as read_plan
-    from receipts.receipt import parse, read
+    from receipts.receipt import Document, parse, read
     from receipts.receipt.load import named_traces
 
     item, word = one
     if not _is_read(item, word):
         return word
     if item.how.kind.document == "lines":
-        return _lines(word)
+        try:
+            lines = read_bounded(sys.stdin.buffer, MAX_LINES) if word == "-" else read_small(Path(word), MAX_LINES)
+        except OSError as error:
+            raise UsageError(f"{word} cannot be read: {error.strerror}") from None
+        return Document(lines, "standard input" if word == "-" else word)
     if item.how.kind.document == "claims":
         from receipts.judging.claim import read_claims_file
 
@@ -299,19 +290,6 @@ def _document(one: tuple[Parameter, str], session: Session | None) -> Any:
         if not item.how.kind.lenient:
             raise
         return error
-
-
-def _lines(word: str) -> Any:
-    """The lines of a file, or of standard input, as they are."""
-    from receipts.base.files import read_bounded, read_small
-    from receipts.receipt import Document
-
-    if word == "-":
-        return Document(read_bounded(sys.stdin.buffer, MAX_LINES), "standard input")
-    try:
-        return Document(read_small(Path(word), MAX_LINES), word)
-    except OSError as error:
-        raise UsageError(f"{word} cannot be read: {error.strerror}") from None
 
 
 def show(question: Question[..., Any], session: Session, answer: Answer, wanted: Wanted) -> int:

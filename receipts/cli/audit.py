@@ -6,6 +6,7 @@ and collects the files that the store keeps, and ``revalidate`` judges stored ve
 
 from __future__ import annotations
 
+import fnmatch
 import shutil
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from receipts.api.questions.check import evidence_list
-from receipts.base.errors import UsageError
+from receipts.base.errors import NotFound, UsageError, near
 from receipts.base.units import amount, counted, moment
 from receipts.cli import output
 from receipts.cli.asked import command
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from receipts.store import Store
     from receipts.store.seals import Seal
     from receipts.workflows.audit import Audit, Fault
-    from receipts.workflows.revalidate import Rejudged, Tally
+    from receipts.workflows.revalidate import Tally
 
 
 @verb("audit")
@@ -88,7 +89,7 @@ def audit(
 
     Exit codes: 0 everything is as it was written, 1 faults, each printed with what to do, 4 the store failed.
     """
-    from receipts.publish.integrity import audited
+    from receipts.publish.tables import audited
     from receipts.signing.key import read_private
     from receipts.workflows.audit import audit
 
@@ -166,7 +167,7 @@ def _advice(audit: Audit, head: str | None, sealing: bool) -> list[str]:
 
 
 def _prove(store: Store, word: str) -> Answer | int:
-    from receipts.publish.integrity import proof as shown
+    from receipts.publish.tables import proof as shown
 
     receipt = store.resolve(word)
     with store.inspect() as inspection:
@@ -181,7 +182,7 @@ def _prove(store: Store, word: str) -> Answer | int:
 
 
 def _continue(store: Store, seals: str) -> Answer:
-    from receipts.publish.integrity import continued as shown
+    from receipts.publish.tables import continued as shown
     from receipts.workflows.checkpoints import continued
 
     first, colon, second = seals.partition(":")
@@ -276,14 +277,21 @@ def revalidate(session: Session, since: str | None, lanes: tuple[str, ...], dry_
     Exit codes: 0 all that was valid, accepted or supported still is, 1 something no longer is, 2 wrong call,
     4 the store failed.
     """
-    from receipts.publish.integrity import flipped, rejudged
+    from receipts.publish.tables import flipped, rejudged
+    from receipts.store import Condition, Filters
     from receipts.workflows.revalidate import Revalidation, Tally
 
     begin = moment("--since", since) if since is not None else None
     tally = Tally()
     store = session.store
-    for lane in lanes:
-        _refuse_unknown_lane(lane, store, session)
+    names = session.rulebook.lanes.names()
+    for lane in lanes:  # one that fits no declared lane and no receipt is a slip, and must not read as nothing to do
+        of_lane = Filters((Condition("lane", "=", lane),), superseded=True, limit=1)
+        if not fnmatch.filter(names, lane) and next(store.find(of_lane), None) is None:
+            hint = near(lane, names)
+            raise NotFound(
+                f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}"
+            )
     work = Revalidation(store, session.rulebook, begin, lanes, dry_run)
     progress = session.progress.of(work.count())
     for done, item in enumerate(work.run(), 1):
@@ -301,21 +309,6 @@ def revalidate(session: Session, since: str | None, lanes: tuple[str, ...], dry_
     )
 
 
-def _refuse_unknown_lane(lane: str, store: Store, session: Session) -> None:
-    """Raise NotFound for a pattern that fits no declared lane and no receipt: a slip must not read as nothing to do."""
-    import fnmatch
-
-    from receipts.base.errors import NotFound, near
-    from receipts.store import Condition, Filters
-
-    names = session.rulebook.lanes.names()
-    if fnmatch.filter(names, lane):
-        return
-    if next(store.find(Filters((Condition("lane", "=", lane),), superseded=True, limit=1)), None) is None:
-        hint = near(lane, names)
-        raise NotFound(f"--lane {lane}: no such lane is declared, and no receipt names it; see: receipts lanes{hint}")
-
-
 def _tally_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
     return {
         "rules": rules,
@@ -323,10 +316,7 @@ def _tally_data(tally: Tally, rules: str, dry_run: bool) -> dict[str, Any]:
         "judged": tally.judged,
         "same": tally.same,
         "reworded": tally.reworded,
-        "flipped": [_flip(item) for item in tally.flipped],
+        "flipped": [
+            {"receipts": row.pop("names"), **row, "fell": item.fell} for item in tally.flipped for row in [asdict(item)]
+        ],
     }
-
-
-def _flip(item: Rejudged) -> dict[str, Any]:
-    row = asdict(item)
-    return {"receipts": row.pop("names"), **row, "fell": item.fell}

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from receipts.api.questions.claims import (
+    NO_CLAIMS,
     claim_check,
     claim_footnote,
     claim_pending,
@@ -51,11 +52,21 @@ def add(session: Session, files: tuple[str, ...]) -> Answer:
     Each claim is judged when it is added, and the receipts that support it are stored with the verdict. Exit codes: 0
     added, 2 wrong call or input; the verdicts are printed and do not change the code.
     """
+    from receipts.base.files import read_small
     from receipts.judging.claim import read_claims_file
+    from receipts.publish.page import table_of
     from receipts.questions.claims.stored import new_claims
 
     if session.server is not None:
-        return _added_there(session, files)
+        answered = []
+        for file in files:
+            try:
+                raw = read_small(Path(file))
+            except OSError as error:
+                raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+            answered += session.server.ask("POST", "/v1/claims", body=raw, media="application/toml").data
+        rows = [(item["claim"], item["status"], item["text"]) for item in answered]
+        return Answer(answered, table_of("", "claim | status | says", rows, empty=NO_CLAIMS))
     groups = [read_claims_file(file) for file in files]
     new = [item for group in groups for item in new_claims(group)]
     store = session.store
@@ -65,24 +76,6 @@ def add(session: Session, files: tuple[str, ...]) -> Answer:
     known = len(new) - len(added)
     note = f"{known} of them {'were' if known > 1 else 'was'} in the store already"
     return together(verdicts, 0, (note,) if known else ())
-
-
-def _added_there(session: Session, files: tuple[str, ...]) -> Answer:
-    """What a server answers that adds the claims: the first verdict on each."""
-    from receipts.api.questions.claims import NO_CLAIMS
-    from receipts.base.files import read_small
-    from receipts.publish.page import table_of
-
-    assert session.server is not None
-    verdicts = []
-    for file in files:
-        try:
-            raw = read_small(Path(file))
-        except OSError as error:
-            raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-        verdicts += session.server.ask("POST", "/v1/claims", body=raw, media="application/toml").data
-    rows = [(item["claim"], item["status"], item["text"]) for item in verdicts]
-    return Answer(verdicts, table_of("", "claim | status | says", rows, empty=NO_CLAIMS))
 
 
 @verb("supersede", of=command)

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from receipts.base.errors import UsageError
 from receipts.cli.session import Answer, Session, verb
 from receipts.publish.page import Mark, Page, sections_of, table_of
-
-if TYPE_CHECKING:
-    from receipts.workflows.server import RemoteServer
 
 
 @verb("pin")
@@ -39,7 +35,15 @@ def pin(session: Session, name: str | None, receipt: str | None, note: str | Non
         raise UsageError("--remove takes a name alone: receipts pin @golden --remove")
     bare = (name or "").removeprefix("@")
     if session.server is not None:
-        pins = _pins_of(session.server, bare, receipt, note, remove=remove)
+        from receipts.store import Pin
+
+        path = f"/v1/pins/{bare}" if bare else "/v1/pins"
+        if receipt:
+            body = {"receipt": receipt, **({"note": note} if note else {})}
+            answered = session.server.ask("PUT", path, body=json.dumps(body).encode())
+        else:
+            answered = session.server.ask("DELETE" if remove else "GET", path)
+        pins = [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
     else:
         store = session.store
         if name and (receipt or remove):
@@ -64,19 +68,6 @@ def pin(session: Session, name: str | None, receipt: str | None, note: str | Non
     return Answer([item._asdict() for item in pins], listed)
 
 
-def _pins_of(server: RemoteServer, name: str, receipt: str | None, note: str | None, *, remove: bool) -> list[Any]:
-    """What a server has pinned, or the pin that it sets or takes away."""
-    from receipts.store import Pin
-
-    path = f"/v1/pins/{name}" if name else "/v1/pins"
-    if receipt:
-        body = {"receipt": receipt, **({"note": note} if note else {})}
-        answered = server.ask("PUT", path, body=json.dumps(body).encode())
-    else:
-        answered = server.ask("DELETE" if remove else "GET", path)
-    return [Pin(**{**item, "at": datetime.fromisoformat(item["at"])}) for item in answered.data]
-
-
 @verb("decide")
 @click.argument("receipt", metavar="ID")
 @click.argument("decision", required=False, type=click.Choice(["ship", "hold", "drop"]))
@@ -91,7 +82,7 @@ def decide(session: Session, receipt: str, decision: str | None, reason: str | N
 
     Nothing is overwritten: every decision is kept, and the last one counts.
     """
-    from receipts.publish.claim import decision_sentence, decisions
+    from receipts.publish.verdict import decision_sentence, decisions
 
     if (decision is None) is not (reason is None):
         raise UsageError('a decision and its reason go together: receipts decide ID ship|hold|drop --reason "…"')

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from receipts.api.question import Parameter, Question
+from receipts.api.question import Question
 from receipts.base.errors import NothingToWrite, ReceiptsError, UsageError, printed
 from receipts.cli import output
-from receipts.cli.asked import Wanted, write, write_raw
+from receipts.cli.asked import Wanted, values_of, write, write_raw
 
 if TYPE_CHECKING:
     from receipts.workflows.server import RemoteServer, ServerResponse
@@ -43,7 +43,7 @@ class _Call:
             elif f"{{{item.wire}}}" in self.path and isinstance(given[item.name], str):
                 self.path = self.path.replace(f"{{{item.wire}}}", str(value))
             elif item.how.kind.document:
-                held = _list(given, item)
+                held = values_of(item, given)
                 self.refused += [text for one in held if isinstance(one, ReceiptsError) for text in printed(one)]
                 whole = [one for one in held if not isinstance(one, ReceiptsError)]
                 sent = [one if isinstance(one, str) else _sent(one) for one in whole]
@@ -52,7 +52,8 @@ class _Call:
                     self.body[item.wire] = sent if item.how.many else sent[0]
             elif value is not None and (item.required or value != item.default):
                 posts |= bool(item.how.scope)
-                self.query += [(item.wire, text) for text in _texts(item, value)]
+                several = value if item.how.many else [value]
+                self.query += [(item.wire, "true" if one is True else str(one)) for one in several]
         self.method = "POST" if posts else "GET"
         if posts:
             self.path = question.post
@@ -71,16 +72,6 @@ def _sent(document: Any) -> dict[str, str]:
     """A document as the server takes it, with the name that commands know it by."""
     named = {"name": document.source} if 0 < len(document.source) <= MAX_NAME and document.source.isprintable() else {}
     return {"document": document.raw.decode(), **named}
-
-
-def _list(given: Mapping[str, Any], item: Parameter) -> list[Any]:
-    value = given[item.name]
-    return list(value) if item.how.many else [] if value is None else [value]
-
-
-def _texts(item: Parameter, value: Any) -> Iterator[str]:
-    for one in value if item.how.many else [value]:
-        yield "true" if one is True else str(one)
 
 
 def ask(
@@ -107,7 +98,7 @@ def ask(
         write_raw(answer.body)
         return answer.code
     views = [(name, "true" if value is True else str(value)) for name, value in wanted.views.items() if value]
-    if question.pages is not None and _whole(given["limit"]):
+    if question.pages is not None and (given["limit"] == 0 or given["limit"] > PAGE):
         return _pages(question, call, given["limit"], wanted)
     form = [("format", wanted.form), *views]
     if wanted.form == "text":
@@ -130,10 +121,6 @@ def _file(question: Question[..., Any], call: _Call, name: str) -> Any:
 
 def _notes(answer: ServerResponse, name: str = "receipts-notes") -> list[str]:
     return [unquote(part) for part in answer.headers.get(name, "").split()]
-
-
-def _whole(limit: int) -> bool:
-    return limit == 0 or limit > PAGE
 
 
 def _pages(question: Question[..., Any], call: _Call, limit: int, wanted: Wanted) -> int:

@@ -104,18 +104,13 @@ def sections() -> Mapping[str, Mapping[str, Entry]]:
     }
     for package, plugin in plugins().items():
         for name, added in plugin.verbs.items():
-            known[added.section] = _placed(
-                known.get(added.section, {}), name, Entry(f"{package}.{added.module}", added.help), added.after
-            )
+            own = (name, Entry(f"{package}.{added.module}", added.help))
+            entries = list(known.get(added.section, {}).items())
+            names = [other for other, _ in entries]
+            # Behind another, first where that is empty, and else last.
+            place = 0 if added.after == "" else names.index(added.after) + 1 if added.after in names else len(names)
+            known[added.section] = dict([*entries[:place], own, *entries[place:]])
     return known
-
-
-def _placed(entries: Mapping[str, Entry], name: str, entry: Entry, after: str | None) -> dict[str, Entry]:
-    """The entries with one more: behind another, first where that is empty, and else last."""
-    names = list(entries)
-    place = 0 if after == "" else names.index(after) + 1 if after in names else len(names)
-    items = list(entries.items())
-    return dict([*items[:place], (name, entry), *items[place:]])
 
 
 def commands() -> Mapping[str, Entry]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from receipts.ingest.assembly import Ingested
     from receipts.ingest.draft import Options
     from receipts.ingest.evidence import FileEvidence
-    from receipts.store.documents import Extract
 
 KINDS = ("training", "microbench", "profile", "serving")
 
@@ -91,7 +90,11 @@ def ingest(
     with contextlib.redirect_stdout(sys.stderr) if path == "-" else contextlib.nullcontext():
         parts = evidence, ingested, passed_by
         print_answer(session, Answer(lambda: as_data(*parts), lambda: page(*parts)))
-        code = _end(session, evidence, ingested, receipt, path, submitting) if known else _unknown()
+        code = 2
+        if known:
+            code = _end(session, evidence, ingested, receipt, path, submitting)
+        else:
+            output.note("receipts: no reader knows any of these files; docs/ingest.md lists what is read")
     if path == "-" and receipt is not None:
         sys.stdout.write(receipt.decode())
     return code
@@ -136,9 +139,19 @@ def _end(
         output.note(f"receipts: there is no receipt yet\n{InputError('receipt', ingested.problems)}")
         return 2
     if submitting:
+        from receipts.receipt import Document
         from receipts.workflows.evidence import extracts_in
 
-        return _submit(session, receipt, path or "ingested", extracts_in(evidence, ingested))
+        document = Document(receipt, path or "ingested")
+        outcome = session.submit_one(document, extracts_in(evidence, ingested))
+        if outcome.error is not None:
+            output.refuse(outcome.error)
+            return 2
+        verdict = outcome.verdict
+        state = f"{verdict.status} · path {verdict.path}" if verdict is not None else ""
+        known = "" if outcome.submitted is not None and outcome.submitted.new else " (it was there already)"
+        output.note(f"stored {document.id[:12]}{known}: {state}")
+        return 0
     if not session.as_json:
         output.line()
         if path not in (None, "-"):
@@ -156,25 +169,6 @@ def _next(evidence: Sequence[FileEvidence], ingested: Ingested) -> str:
     if not any(len(reading.steps) or reading.means for file in evidence for reading in file.readings):
         return "next: add the run's log, no file here times a step"
     return f"no single step is timed: {lacking[0]}"
-
-
-def _unknown() -> int:
-    output.note("receipts: no reader knows any of these files; docs/ingest.md lists what is read")
-    return 2
-
-
-def _submit(session: Session, receipt: bytes, name: str, extracts: Sequence[Extract] = ()) -> int:
-    from receipts.receipt import Document
-
-    outcome = session.submit_one(Document(receipt, name), extracts)
-    if outcome.error is not None:
-        output.refuse(outcome.error)
-        return 2
-    verdict = outcome.verdict
-    state = f"{verdict.status} · path {verdict.path}" if verdict is not None else ""
-    known = "" if outcome.submitted is not None and outcome.submitted.new else " (it was there already)"
-    output.note(f"stored {Document(receipt, name).id[:12]}{known}: {state}")
-    return 0
 
 
 def _reading(shown: output.Progress) -> Callable[[str, int, int], None]:

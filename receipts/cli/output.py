@@ -69,16 +69,17 @@ class Progress:
 
     def tick(self) -> Progress:
         """Count the seconds from the second one on, until there is more to say or the answer comes."""
-        if self._on:
-            threading.Thread(target=self._tick, daemon=True).start()
-        return self
 
-    def _tick(self) -> None:
-        begun = time.monotonic()
-        while not self._ended.wait(0.5):
-            seconds = time.monotonic() - begun
-            if seconds >= 2 and time.monotonic() - self._shown > 2 and not self._ended.is_set():
-                self.text(f"{seconds:.0f} s")
+        def count() -> None:
+            begun = time.monotonic()
+            while not self._ended.wait(0.5):
+                seconds = time.monotonic() - begun
+                if seconds >= 2 and time.monotonic() - self._shown > 2 and not self._ended.is_set():
+                    self.text(f"{seconds:.0f} s")
+
+        if self._on:
+            threading.Thread(target=count, daemon=True).start()
+        return self
 
     def of(self, total: int | None, *, answers: bool = False) -> Progress:
         """The same, of a known total; with ``answers`` the answer appears meanwhile."""

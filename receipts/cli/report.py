@@ -12,12 +12,12 @@ import click
 from receipts.api.questions.compare import compare
 from receipts.api.session import documents
 from receipts.base import plugins
+from receipts.base.errors import StoreError, UsageError
 from receipts.base.files import write_folder
 from receipts.base.units import counted
 from receipts.cli import output
 from receipts.cli.asked import taking
-from receipts.cli.completion import completing
-from receipts.cli.session import Answer, Session, group, verb
+from receipts.cli.session import Answer, Session, completing, group, verb
 
 if TYPE_CHECKING:
     from receipts.questions.week.collect import Basis, WeekData
@@ -104,7 +104,6 @@ def weekly(session: Session, /, lanes: tuple[str, ...], out: Path, form: str | N
       receipts report weekly --week 2026-W47 --as-of 2026-11-23T09:00Z --json
       receipts report weekly --week 2026-W47 --first-screen markdown
     """
-    from receipts.base.errors import UsageError
     from receipts.publish.report.render import render, render_first
     from receipts.questions.week.collect import collect_with_basis
     from receipts.questions.week.interval import asked, moment
@@ -206,14 +205,13 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
 def _parquet(basis: Basis, data: WeekData, out: Path) -> Mapping[str, bytes]:
     """The report's data as Parquet. Without pyarrow there are none, and a note says so; those of before go."""
     from receipts.base.environment import extra
-    from receipts.base.errors import UsageError
-    from receipts.publish.report.basis import FILES, parquet
+    from receipts.publish.report.render import PARQUET_FILES, parquet
 
     try:
         extra("pyarrow", "data", "Parquet")
     except UsageError as missing:
-        output.note(f"written without {' and '.join(FILES)}: {missing}")
-        for name in FILES:
+        output.note(f"written without {' and '.join(PARQUET_FILES)}: {missing}")
+        for name in PARQUET_FILES:
             (out / name).unlink(missing_ok=True)
         return {}
     return parquet(basis, data)
@@ -241,23 +239,17 @@ def _written(
     head: str = "",
     foot: str = "",
 ) -> Answer:
-    """Write the files, and record which receipts they quote, for `receipts impact`; the answer names the files."""
+    """Write the files, and record which receipts they quote, for `receipts impact`; the answer names the files.
+
+    The store is sealed once a day; one that may only be read is left alone.
+    """
     write_folder(out, files, over=True)
     if quoted:
-        _record(session, out / "report.md", [(item.receipt.id, item.receipt.name) for item in quoted])
+        ids = [(item.receipt.id, item.receipt.name) for item in quoted]
+        try:
+            session.store.published.quote(str((out / "report.md").resolve()), ids)
+            session.store.seal(_SEALED)
+        except StoreError as error:
+            output.note(f"the report is written; receipts impact will not know that it quotes them: {error}")
     names = (f"  {out / name}" for name in sorted(files))
     return Answer(files["report.json"].decode().rstrip("\n"), "\n".join(filter(None, (head, *names, foot))))
-
-
-def _record(session: Session, document: Path, quoted: Sequence[tuple[str, str | None]]) -> None:
-    """Record which receipts a report quotes, for `receipts impact`, and seal the store once a day.
-
-    A store that may only be read is left alone.
-    """
-    from receipts.base.errors import StoreError
-
-    try:
-        session.store.published.quote(str(document.resolve()), quoted)
-        session.store.seal(_SEALED)
-    except StoreError as error:
-        output.note(f"the report is written; receipts impact will not know that it quotes them: {error}")

@@ -1,7 +1,8 @@
-"""One call of the program: the session, how words become receipts, and the verb that answers.
+"""One call of the program: the session, how words become receipts, the verb that answers, and what completes a word.
 
 A session holds the store and the configuration that were asked for. A verb is a function from a session and its
-arguments to an `Answer`; what verbs share is done here.
+arguments to an `Answer`; what verbs share is done here. A word that is typed is completed by what is asked for: ids and
+labels of the store, metrics, rules and lanes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -21,9 +22,10 @@ from receipts.api.question import texts
 from receipts.api.session import Session as Asking
 from receipts.base.errors import NoStore, NotFound, UsageError
 from receipts.cli import output
-from receipts.cli.completion import completing
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from receipts.base.environment import Config
     from receipts.cli.output import Progress
     from receipts.judging.rulebook import Rulebook
@@ -344,3 +346,43 @@ def print_answer(session: Session, answer: Answer) -> int:
     for text in answer.notes if not session.as_json else ():
         output.note(text)
     return answer.exit_code
+
+
+MAX_COMPLETIONS: Final = 200
+
+
+def completing(what: str, *, files: bool = False) -> Callable[..., list[CompletionItem]] | None:
+    """What completes a parameter by its name; None leaves it to the shell. With ``files`` it may be a file as well."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        from receipts.cli.session import Session
+
+        try:
+            words = list(_words(ctx.ensure_object(Session), what))
+        except Exception:  # a shell shows no error while somebody types
+            return []
+        items = [CompletionItem(word, help=text) for word, text in words if word.startswith(begun)][:MAX_COMPLETIONS]
+        return items or [CompletionItem(begun, type="file")] if files else items
+
+    return complete if what in ("receipt", "metric", "code", "lane", "lanes") else None
+
+
+def _words(session: Session, what: str) -> Iterator[tuple[str, str]]:
+    """Each word, with what a shell may show beside it."""
+    if what == "receipt":
+        from receipts.store import Filters
+
+        for item in session.store.find(Filters(limit=MAX_COMPLETIONS)):
+            yield item.id[:12], item.label or ""
+            if item.label:
+                yield item.label, item.id[:12]
+    elif what == "metric":
+        from receipts import metrics
+
+        yield from ((item.name, item.title) for item in metrics.METRICS.values())
+    elif what == "code":
+        yield from ((item.code, item.name) for item in session.rulebook.rules.rules)
+    else:
+        yield from ((item, "") for item in session.rulebook.lanes.names())

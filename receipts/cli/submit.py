@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from receipts.receipt.load import Item
     from receipts.workflows.evidence import Amended
     from receipts.workflows.spool import Flushed, Pending
-    from receipts.workflows.submit import Signers, Submission
+    from receipts.workflows.submit import Signers
 
 
 SHOWN = 5
@@ -87,7 +87,7 @@ def _keep_rest(session: Session, spooled: Spooling, error: ReceiptsError) -> Non
     except StoreError as failed:
         output.refuse(failed)
         spooled.lost = True
-        lost = [_source(item) for item in rest]
+        lost = [item if isinstance(item, str) else item.source for item in rest]
         spooled.rows += ({"source": source, "error": f"not kept: {failed}"} for source in lost)
     if lost:
         shown = ", ".join(lost[:SHOWN]) + (f" and {len(lost) - SHOWN:,} more" if len(lost) > SHOWN else "")
@@ -97,10 +97,6 @@ def _keep_rest(session: Session, spooled: Spooling, error: ReceiptsError) -> Non
             f"{'nothing is lost: ' if not spooled.lost else ''}{kept:,} kept in {spool.place(target)}\n"
             f"when the {'disk has room' if full else 'server is back'}, store them with: {_flush_call(session)}"
         )
-
-
-def _source(item: Item) -> str:
-    return item if isinstance(item, str) else item.source
 
 
 def waiting(session: Session) -> list[str]:
@@ -144,11 +140,23 @@ def flush(session: Session, again: bool) -> Answer:
     target = session.target
     total = spool.count(target)
     if not total and target.startswith("sqlite:") and not spool.waiting(target, refused=True):
-        return _elsewhere()
+        # The store is a file, for which nothing waits: say for which others something does.
+        if others := spool.others():
+            counts = ", ".join(f"{number} for {store}" for store, number in others.items())
+            raise UsageError(
+                f"documents wait for another store ({counts}); name it with --store, with user and password"
+            )
+        return Answer({"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
     done: list[Flushed] = []
+    rows: list[dict[str, object]] = []
     progress = session.progress.of(total, answers=not session.as_json)
     for item in spool.flush(session.submit, target, again=again) if total or again else ():
         done.append(item)
+        submitted = item.outcome.submitted
+        ended: dict[str, object] = {"error": item.refused}
+        if submitted is not None:
+            ended = {"new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}
+        rows.append({"id": item.waiting.id, "source": item.waiting.source, "kept_at": item.waiting.at, **ended})
         progress.at(len(done))
         if not session.as_json:
             progress.clear()
@@ -156,35 +164,16 @@ def flush(session: Session, again: bool) -> Answer:
 
             if item.outcome.error is not None:
                 output.refuse(item.outcome.error)
-            elif item.outcome.submitted is not None:
+            elif submitted is not None:
                 output.show(outcome(item.outcome))
     refused, torn = spool.waiting(target, refused=True), spool.damaged(target)
-    data = {"flushed": [_flushed_data(item) for item in done], "waiting": spool.count(target), "refused": len(refused)}
+    data = {"flushed": rows, "waiting": spool.count(target), "refused": len(refused)}
     where = spool.place(target) / spool.REFUSED
     again_with = f"{len(refused)} refused: they are kept in {where}; try them again with: receipts flush --again"
     notes = [again_with] if refused else []
     notes += [f"{file}: it is damaged; look at it, then remove it" for file in torn]
     code = 2 if torn or any(item.refused for item in done) else 0
     return Answer(data, None if done else "nothing is waiting to be stored", code, tuple(notes))
-
-
-def _elsewhere() -> Answer:
-    """The store is a file, for which nothing waits: say for which others something does."""
-    from receipts.workflows import spool
-
-    others = spool.others()
-    if others:
-        counts = ", ".join(f"{number} for {store}" for store, number in others.items())
-        raise UsageError(f"documents wait for another store ({counts}); name it with --store, with user and password")
-    return Answer({"flushed": [], "waiting": 0, "refused": 0}, "nothing is waiting to be stored")
-
-
-def _flushed_data(item: Flushed) -> dict[str, object]:
-    submitted = item.outcome.submitted
-    tree: dict[str, object] = {"id": item.waiting.id, "source": item.waiting.source, "kept_at": item.waiting.at}
-    if submitted is None:
-        return {**tree, "error": item.refused}
-    return {**tree, "new": submitted.new, "status": submitted.status, "submitted_at": submitted.at.isoformat()}
 
 
 MAX_LISTED = 100  # files from which on nobody reads a line for each
@@ -256,7 +245,7 @@ def submit(
     document was refused (all others are stored), 4 the store failed. If the store's server does not answer or
     its disk is full, the documents are kept on this machine until receipts flush stores them (exit code 4).
     """
-    from receipts.publish.verdict import SubmitSum, outcome
+    from receipts.publish.verdict import SubmitSum, outcome, submission_json
     from receipts.receipt.load import documents, is_many
     from receipts.workflows.submit import exit_code, submit
 
@@ -316,7 +305,8 @@ def submit(
             for note in item.notes if not quiet else ():
                 output.note(note)
             if session.as_json:
-                rows.append(_submission_data(item))
+                ended = {"error": str(item.error)} if item.submitted is None else submission_json(item.submitted)
+                rows.append({"source": item.source, **ended})
             elif item.submitted is not None and not quiet and not many and tally.seen <= MAX_LISTED:
                 output.show(outcome(item, alone=not several))
             if many and tally.refused >= MAX_LISTED and tally.refused > tally.seen - tally.refused:
@@ -345,7 +335,6 @@ def _signers(
     """Who signs, and the receipts of the files where these are envelopes."""
     if sign is None and not signed:
         return None, []
-    from receipts.base.errors import UsageError
     from receipts.receipt import Document, read
     from receipts.receipt.load import is_many
     from receipts.signing.key import read_envelope, read_private
@@ -374,7 +363,6 @@ def _amended(
 
     Of one receipt, evidence is named from here, or from its folder; of several, from the folder of each.
     """
-    from receipts.base.errors import UsageError
     from receipts.ingest.draft import Options
     from receipts.ingest.leaves import read_settings
     from receipts.publish.verdict import added
@@ -413,11 +401,3 @@ def _total(files: Sequence[str]) -> int | None:
                 return None
             count += 1
     return count
-
-
-def _submission_data(item: Submission) -> dict[str, object]:
-    if item.submitted is None:
-        return {"source": item.source, "error": str(item.error)}
-    from receipts.publish.verdict import submission_json
-
-    return {"source": item.source, **submission_json(item.submitted)}

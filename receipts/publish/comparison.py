@@ -22,13 +22,13 @@ from receipts.base import units
 from receipts.judging.findings import SHOWN_HELD, decides, grouped, refusals, several_axes, worth_reading
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.verdict import Comparison, Finding, Level, MetricResult
+from receipts.judging.verdict import Comparison, Level, MetricResult
 from receipts.publish import offenses
-from receipts.publish.claim import decisions
 from receipts.publish.offenses import entry
-from receipts.publish.page import Cell, Code, Entry, Page, Section, marked, points_of, sections_of, table_of
+from receipts.publish.page import Cell, Code, Page, Section, marked, points_of, sections_of, table_of
 from receipts.publish.readings import STATED, both, effect_word, ends, mixed, named, number, signed
 from receipts.publish.text import words
+from receipts.publish.verdict import decisions
 
 if TYPE_CHECKING:
     from receipts.judging.verdict import Comparison
@@ -76,6 +76,9 @@ def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
     low, high = result.effect.low, result.effect.high
     ends = {"low": _bare(low), "high": _bare(high)} if low is not None and high is not None else None
     moved = _moved(verdict) or say("repeats")
+    word = effect_word(result)  # faster or slower of a rate, higher or lower of all else but a time
+    if metric.summary == "step":
+        word = "shorter" if (result.ratio or 1.0) < 1.0 else "longer"
     if result.effect.kind == "equivalent":
         delta = f"{result.effect.delta * 100:g} %"
         within = say("within", **ends) if ends else ""
@@ -84,19 +87,11 @@ def _accepted(verdict: Comparison, _rules: RuleSet) -> str:
         "rate" if metric.summary == "rate" else "other",
         metric=metric.title,
         change=f"{abs(result.ratio - 1) * 100:.1f} %",
-        word=_word(result),
+        word=word,
         interval=say("interval", **ends) if ends else "",
         moved=moved,
         launches=launches,
     )
-
-
-def _word(result: MetricResult) -> str:
-    """Faster or slower of a rate; a time is shorter or longer; all else is higher or lower."""
-    metric = metrics.get(result.metric)
-    if metric.summary == "step":
-        return "shorter" if (result.ratio or 1.0) < 1.0 else "longer"
-    return effect_word(result)
 
 
 def _rejected(verdict: Comparison, rules: RuleSet) -> str:
@@ -268,6 +263,7 @@ def _unknown(verdict: Comparison) -> Iterator[Section]:
 
 
 def _effects(verdict: Comparison) -> Section:
+    """The numbers; below them what they are, which are stated, how the effect was judged, when a compile pays."""
     header = "metric | #A | #B | #change | 95 % interval ^1 | effect"
     rejected = verdict.status == "rejected"
     rows = (
@@ -280,27 +276,18 @@ def _effects(verdict: Comparison) -> Section:
         )
         for item in verdict.results
     )
-    table = table_of(say("effect"), header, rows, tuple(_reasons(verdict)))
-    return Section("effect", say("effect"), tables=(table,))
-
-
-def _reasons(verdict: Comparison) -> Iterator[str]:
-    """What the numbers are, which of them are stated, how the effect was judged, and when a compile pays."""
-    result = verdict.headline
-    if result is not None:
+    after: list[str] = []
+    if (result := verdict.headline) is not None:
         numbers = [
             say("number_of", side=letter, text=side.text, unsteady=say("unsteady") if side.source == "unsteady" else "")
             for letter, side in (("A", result.a), ("B", result.b))
             if side.value is not None and side.source in ("steps", "unsteady") and side.text
         ]
-        if numbers:
-            yield "; ".join(numbers)
-    if mixed(verdict):
-        yield say("as_stated")
-    if result is not None and result.effect.why:
-        yield result.effect.why
-    if paid := payback(verdict):
-        yield paid
+        after += ["; ".join(numbers)] if numbers else []
+    after += [say("as_stated")] if mixed(verdict) else []
+    after += [result.effect.why] if result is not None and result.effect.why else []
+    after += [paid] if (paid := payback(verdict)) else []
+    return Section("effect", say("effect"), tables=(table_of(say("effect"), header, rows, tuple(after)),))
 
 
 def payback(verdict: Comparison) -> str:
@@ -361,21 +348,19 @@ def _findings(verdict: Comparison, rules: RuleSet) -> Iterator[Section]:
     groups = grouped(findings)
     part = grouped(item for item in findings if decides(item, verdict, rules))
     title = say("errors" if verdict.status == "rejected" else "against")
-    yield Section("errors", title, entries=tuple(_error(group, rules) for group in part.at(Level.ERROR)))
+    against = []
+    for group in part.at(Level.ERROR):
+        whole = entry(group, sides=True)
+        # Of settings that changed only the remedy: they are listed as changed.
+        listed = group[0].code in rules.about(Topic.AXES) and group[0].on_pair
+        against.append(replace(whole, facts=whole.facts[-1:]) if listed else whole)
+    yield Section("errors", title, entries=tuple(against))
     opened = part.at(Level.OPEN) if verdict.status != "rejected" else ()
     yield Section("missing", say("missing"), points=tuple(offenses.remedies(opened)))
     beside = [item for item in findings if item.level is Level.ERROR and not decides(item, verdict, rules)]
     others = tuple(entry(group, sides=True) for group in grouped(beside).judged)
     yield Section("beside", say("beside"), entries=others, fold=say("beside_fold", n=len(others)))
     yield from offenses.finding_sections(groups.shown, findings, sides=True)
-
-
-def _error(group: Sequence[Finding], rules: RuleSet) -> Entry:
-    """What rejects the pair; of settings that changed only the remedy, since they are listed as changed."""
-    whole = entry(group, sides=True)
-    if group[0].code in rules.about(Topic.AXES) and group[0].on_pair:
-        return replace(whole, facts=whole.facts[-1:])
-    return whole
 
 
 def gate_report(verdict: Comparison, required: str, answer: Literal["holds", "fails", "open"], why: str) -> str:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from receipts.base.units import counted, decimal_bytes, signed_percent
 from receipts.estimate.surface import SurfaceName
+from receipts.publish import svg
 from receipts.publish.page import Figure, Mark, Page, Section, State, Table, lines_of, named_rows, sections_of, table_of
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import FAINT, INK, LINE, PAPER, SMALL, Canvas, category, ink_on
+from receipts.publish.svg import FAINT, INK, LINE, PAPER, SMALL, Canvas, category, ink_on
 from receipts.publish.text import amount
 from receipts.questions.fit import MemoryEstimate, compared, growth
 
@@ -91,46 +90,42 @@ def geometry(bars: Sequence[Bar], *, name: str, title: str, alt: str) -> str:
     """SVG of one or more bars on one scale, with a legend that gives every surface its bytes."""
     names = list({part.name: part for bar in bars for part in bar.parts if part.bytes > 0}.values())
     height = _TOP + _BETWEEN * len(bars) + 8 + _ROW * (len(names) + 1) + 16
-    paint = partial(_paint, bars, names, title)
+
+    def paint(canvas: Canvas) -> None:
+        canvas.label(_EDGE, 22.0, title, bold=True)
+        reach = max(bar.reach for bar in bars) or 1.0
+        scale = (_WIDTH - 2 * _EDGE) / reach
+        for index, bar in enumerate(bars):
+            top = _TOP + _BETWEEN * index
+            canvas.label(_EDGE, top - 10, f"{bar.title}: {amount(bar.total)}")
+            x = _EDGE
+            for part in bar.parts:
+                length = part.bytes * scale
+                if length <= 0:
+                    continue
+                colour = category(part.colour)
+                canvas.boxes([(x, top, length, _BAR)], fill=colour, edge=PAPER)
+                if part.bytes >= _MIN_SHARE * reach:
+                    text = amount(part.bytes, like=reach).partition(" ")[0]
+                    canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=ink_on(colour))
+                x += length
+            for value, name, shift in ((bar.budget, "budget", 12.0), (bar.measured, "measured", 24.0)):
+                if value:
+                    at = _EDGE + value * scale
+                    canvas.boxes([(at - 0.75, top - 4, 1.5, _BAR + 8)], fill=INK)
+                    end = "right" if at > _WIDTH * 0.8 else "left"
+                    canvas.label(at, top + _BAR + shift, f"{name} {amount(value)}", size=SMALL, colour=FAINT, ha=end)
+        top = _TOP + _BETWEEN * len(bars) + 8
+        canvas.line([(_EDGE, top - 6), (_WIDTH - _EDGE, top - 6)], colour=LINE, width=0.8)
+        for row, part in enumerate(names):
+            y = top + _ROW * (row + 0.6)
+            canvas.boxes([(_EDGE, y - 4.5, 9, 9)], fill=category(part.colour))
+            canvas.label(_EDGE + 16, y, part.name)
+            for column, bar in enumerate(bars):
+                held = sum(other.bytes for other in bar.parts if other.name == part.name)
+                canvas.label(_EDGE + 330 + 110 * column, y, amount(held, like=bar.total), ha="right")
+
     return svg.inline_svg(paint, name=name, width=_WIDTH, height=height, title=title, alt=alt)
-
-
-def _paint(bars: Sequence[Bar], names: Sequence[BarPart], title: str, canvas: Canvas) -> None:
-    canvas.label(_EDGE, 22.0, title, bold=True)
-    reach = max(bar.reach for bar in bars) or 1.0
-    for index, bar in enumerate(bars):
-        _draw_bar(canvas, bar, _TOP + _BETWEEN * index, reach)
-    top = _TOP + _BETWEEN * len(bars) + 8
-    canvas.line([(_EDGE, top - 6), (_WIDTH - _EDGE, top - 6)], colour=LINE, width=0.8)
-    for row, part in enumerate(names):
-        y = top + _ROW * (row + 0.6)
-        canvas.boxes([(_EDGE, y - 4.5, 9, 9)], fill=category(part.colour))
-        canvas.label(_EDGE + 16, y, part.name)
-        for column, bar in enumerate(bars):
-            held = sum(other.bytes for other in bar.parts if other.name == part.name)
-            canvas.label(_EDGE + 330 + 110 * column, y, amount(held, like=bar.total), ha="right")
-
-
-def _draw_bar(canvas: Canvas, bar: Bar, top: float, reach: float) -> None:
-    scale = (_WIDTH - 2 * _EDGE) / reach
-    canvas.label(_EDGE, top - 10, f"{bar.title}: {amount(bar.total)}")
-    x = _EDGE
-    for part in bar.parts:
-        length = part.bytes * scale
-        if length <= 0:
-            continue
-        colour = category(part.colour)
-        canvas.boxes([(x, top, length, _BAR)], fill=colour, edge=PAPER)
-        if part.bytes >= _MIN_SHARE * reach:
-            text = amount(part.bytes, like=reach).partition(" ")[0]
-            canvas.label(x + length / 2, top + _BAR / 2, text, ha="center", colour=ink_on(colour))
-        x += length
-    for value, name, shift in ((bar.budget, "budget", 12.0), (bar.measured, "measured", 24.0)):
-        if value:
-            at = _EDGE + value * scale
-            canvas.boxes([(at - 0.75, top - 4, 1.5, _BAR + 8)], fill=INK)
-            end = "right" if at > _WIDTH * 0.8 else "left"
-            canvas.label(at, top + _BAR + shift, f"{name} {amount(value)}", size=SMALL, colour=FAINT, ha=end)
 
 
 _ORDER = {name: index for index, name in enumerate(SurfaceName)}
@@ -153,7 +148,10 @@ def answer(item: MemoryEstimate) -> str:
     if item.missing:
         return f"too little is stated to say; state {', '.join(item.missing)}"
     if item.budget is None:
-        return f"{amount(item.total_bytes)}{assumed}; no budget: {_no_budget(item)}"
+        why = "state hardware.accelerator, or a chip's bytes_limit"
+        if item.accelerator is not None:
+            why = f"what {item.accelerator!r} lets a launch hold is not known; state a chip's bytes_limit"
+        return f"{amount(item.total_bytes)}{assumed}; no budget: {why}"
     left = item.headroom_bytes or 0.0
     share = abs(left) / item.budget.bytes
     total = f"{amount(item.total_bytes)} of {amount(item.budget.bytes)}"
@@ -171,18 +169,21 @@ def answer(item: MemoryEstimate) -> str:
     return f"fits: {total}, {amount(left)} ({100 * share:.1f} %) left{tight}{assumed}"
 
 
-def _no_budget(item: MemoryEstimate) -> str:
-    if item.accelerator is None:
-        return "state hardware.accelerator, or a chip's bytes_limit"
-    return f"what {item.accelerator!r} lets a launch hold is not known; state a chip's bytes_limit"
-
-
 def _one(item: MemoryEstimate, *, calibrated: bool) -> Iterator[Section]:
     if item.surfaces:
         title = "On the fullest chip"
         yield Section("surfaces", title, tables=(_surfaces(item, title),), figures=(_figure([item]),))
         yield from _breakdown(item)
-        yield _shrinks(item)
+        total, budget = item.total_bytes, None if item.uncounted else item.budget
+        rows = (
+            (
+                *(each.axis, each.change, f"−{amount(each.saved, total)}", amount(each.total, total)),
+                "~" if budget is None else "yes" if each.total <= budget.bytes else "no",
+            )
+            for each in (*item.shrinks[:_MAX_SHOWN], *item.pairs[:_MAX_PAIRS])
+        )
+        table = table_of("", "axis | change | #saves | #then | fits", rows, empty="no single change does")
+        yield Section("shrinks", "What shrinks it", tables=(table,))
     if calibrated:
         yield Section("calibration", "Calibration", (calibration_says(item.calibration, item.lane),))
     assumed = (f"{each.path}: {each.value} ({each.because})" for each in item.assumed)
@@ -205,25 +206,20 @@ def _surfaces(item: MemoryEstimate, title: str) -> Table:
         if each.bytes >= 1
     )
     header = " | surface | #at the peak | #share | #at its own | !scales with ^1"
-    return table_of(title, header, rows, tuple(_marks(item)))
-
-
-def _marks(item: MemoryEstimate) -> Iterator[str]:
+    after = []
     if item.dominant is not None:
         at = f"at {item.moment}" + (f" on stage {item.stage} of {item.stages}" if item.stages > 1 else "")
-        share = item.dominant.peak_bytes / (item.total_bytes or 1.0)
-        yield f"dominant: {item.dominant.name.value} ({100 * share:.0f} %), {at}"
+        after.append(f"dominant: {item.dominant.name.value} ({100 * (item.dominant.peak_bytes / total):.0f} %), {at}")
     if item.budget is not None:
         physical = item.budget.physical
         beside = f"; {amount(physical)} are physical, which is no budget" if physical else ""
-        yield f"budget: {amount(item.budget.bytes)}, {item.budget.source}{beside}"
+        after.append(f"budget: {amount(item.budget.bytes)}, {item.budget.source}{beside}")
     if item.measured is not None and item.delta is not None:
         kind = "pool" if item.measured.pool else "live"
         chip = "" if item.measured.chip is None else f" on chip {item.measured.chip}"
-        yield (
-            f"measured: {amount(item.measured.bytes)} {kind}{chip}; "
-            f"estimated {amount(compared(item))}, {signed_percent(item.delta)}"
-        )
+        against = f"estimated {amount(compared(item))}, {signed_percent(item.delta)}"
+        after.append(f"measured: {amount(item.measured.bytes)} {kind}{chip}; {against}")
+    return table_of(title, header, rows, tuple(after))
 
 
 def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
@@ -242,23 +238,6 @@ def _breakdown(item: MemoryEstimate) -> Iterator[Section]:
     note = f"{scratch.capacity:,} rows an expert from each rank, {scratch.local_experts:,} local experts{sends}"
     table = table_of("", " | #".join(["buffer", *(title for title, _ in columns)]), buffers, after=(note,))
     yield Section("routing", "Routing scratch of one expert block", tables=(table,))
-
-
-def _shrinks(item: MemoryEstimate) -> Section:
-    total = item.total_bytes
-    rows = (
-        (
-            *(each.axis, each.change, f"−{amount(each.saved, total)}"),
-            *(amount(each.total, total), _fits(item, each.total)),
-        )
-        for each in (*item.shrinks[:_MAX_SHOWN], *item.pairs[:_MAX_PAIRS])
-    )
-    table = table_of("", "axis | change | #saves | #then | fits", rows, empty="no single change does")
-    return Section("shrinks", "What shrinks it", tables=(table,))
-
-
-def _fits(item: MemoryEstimate, total: float) -> str:
-    return "~" if item.budget is None or item.uncounted else "yes" if total <= item.budget.bytes else "no"
 
 
 def calibration_says(record: Calibration | None, lane: str) -> str:
@@ -295,7 +274,15 @@ def _side_by_side(name: str, a: float | None, b: float | None, like: float) -> t
 
 
 def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
-    bars = [_bar(item) for item in estimates]
+    bars = [
+        Bar(
+            item.name,
+            tuple(BarPart(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces),
+            item.budget_bytes,
+            item.measured.bytes if item.measured else None,
+        )
+        for item in estimates
+    ]
     title = f"Memory of {' and '.join(item.name for item in estimates)}"
 
     def draw(name: str) -> str:
@@ -307,11 +294,6 @@ def _figure(estimates: Sequence[MemoryEstimate]) -> Figure:
             yield from text_bar(bar, width - 2, reach)
 
     return Figure("memory", (title,), draw, text=lines)
-
-
-def _bar(item: MemoryEstimate) -> Bar:
-    parts = tuple(BarPart(each.name.value, each.peak_bytes, _ORDER[each.name]) for each in item.surfaces)
-    return Bar(item.name, parts, item.budget_bytes, item.measured.bytes if item.measured else None)
 
 
 def picture(estimates: Sequence[MemoryEstimate]) -> str | None:

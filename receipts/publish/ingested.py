@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,10 @@ _SIZES = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
 
 def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[str]) -> Page:
     """The whole page; of files that no reader knows no more than that, what is broken, and lines like steps."""
-    folder = _folder(files)
+    folders = {os.path.dirname(file.name) for file in files}
+    # The folder that all files lie in is printed once; absolute and relative ones have none in common.
+    within = folders and "" not in folders and len({os.path.isabs(item) for item in folders}) == 1
+    folder = os.path.join(os.path.commonpath(folders), "") if within else ""
     known = Section("files", "Files", tables=(_files(files, folder),))
     answer = (f"{counted(len(files), 'file')}{f' of {folder}' if folder else ''}",)
     if not any(file.readings for file in files):
@@ -57,37 +60,27 @@ def page(files: Sequence[FileEvidence], ingested: Ingested, passed_by: Sequence[
         for at, (item, way) in enumerate(zip(shown, ways, strict=True))
     )
     lacks = table_of("", "leaf | what would give it", lacking_rows, more)
+    apart = []
+    for other in ingested.contradictions[:SHOWN]:
+        stands = f"{other.stands} stands" if other.stands else "left unstated; --set states it" if other.path else ""
+        title: Cell = (f"{other.path}: {other.what}".removeprefix(": "),)
+        apart.append(Entry("", title, (("→", (stands,)),) if stands else ()))
+    apart += [Entry("", (text,)) for text in _more(len(ingested.contradictions) - SHOWN)]
     sections = sections_of(
         known,
         Section("found", "Found", tables=(leaves,)),
-        Section("contradictions", "Does not agree", entries=tuple(_contradictions(ingested))),
+        Section("contradictions", "Does not agree", entries=tuple(apart)),
         # What decides stands before what merely lacks.
         _remarks(ingested.messages, passed_by, ingested.omitted),
         Section("missing", "Not found", tables=(lacks,)),
     )
-    apart, lacking = len(ingested.contradictions), len(ingested.missing)
-    counts = ((len(ingested.leaves), "read"), (apart, "do not agree"), (lacking, "not found"))
+    counts = (
+        (len(ingested.leaves), "read"),
+        (len(ingested.contradictions), "do not agree"),
+        (len(ingested.missing), "not found"),
+    )
     answer = (f"{answer[0]}; leaves: {', '.join(f'{count} {word}' for count, word in counts if count)}",)
     return Page("Ingest", answer, sections=sections)
-
-
-def _folder(files: Sequence[FileEvidence]) -> str:
-    """The folder that all files lie in, with its last slash: it is printed once."""
-    folders = {os.path.dirname(file.name) for file in files}
-    return os.path.join(os.path.commonpath(folders), "") if folders and "" not in folders and _alike(folders) else ""
-
-
-def _alike(folders: Iterable[str]) -> bool:
-    """Whether all are absolute, or none: such as have a common path."""
-    return len({os.path.isabs(folder) for folder in folders}) == 1
-
-
-def _contradictions(ingested: Ingested) -> Iterator[Entry]:
-    for item in ingested.contradictions[:SHOWN]:
-        stands = f"{item.stands} stands" if item.stands else "left unstated; --set states it" if item.path else ""
-        title: Cell = (f"{item.path}: {item.what}".removeprefix(": "),)
-        yield Entry("", title, (("→", (stands,)),) if stands else ())
-    yield from (Entry("", (text,)) for text in _more(len(ingested.contradictions) - SHOWN))
 
 
 def _files(files: Sequence[FileEvidence], folder: str) -> Table:
@@ -97,16 +90,15 @@ def _files(files: Sequence[FileEvidence], folder: str) -> Table:
     after = [*_more(len(known) - FILES_SHOWN)]
     if unknown and len(files) > SHOWN:
         after.append(f"and {unknown} in which nothing is known to any reader")
-    rows = ((file.name.removeprefix(folder), _size(file.size), _what(file)) for file in shown)
+    rows = (
+        (
+            file.name.removeprefix(folder),
+            next((f"{file.size / scale:.3g} {unit}" for unit, scale in _SIZES if file.size >= scale), f"{file.size} B"),
+            ", ".join(map(_reading, file.readings)) or "nothing known to any reader",
+        )
+        for file in shown
+    )
     return table_of("", "file | #size | what it is", rows, tuple(after), empty="nothing")
-
-
-def _size(size: int) -> str:
-    return next((f"{size / scale:.3g} {unit}" for unit, scale in _SIZES if size >= scale), f"{size} B")
-
-
-def _what(file: FileEvidence) -> str:
-    return ", ".join(_reading(item) for item in file.readings) or "nothing known to any reader"
 
 
 def _reading(reading: Reading) -> str:
@@ -135,7 +127,9 @@ def _rows(values: Iterable[SourcedLeaf], folder: str) -> Iterable[tuple[str, str
                 printed.add(section)
                 yield f"{section}.*", f"{sizes[section]} entries", _place(str(item.where), folder)
             continue
-        yield item.path, _value(item), _place(_from(item), folder)
+        where = "proposed" if item.path == "run.lane" else ""
+        where = where if item.where.file == "ingest" else str(item.where)
+        yield item.path, _value(item), _place(where, folder)
 
 
 def _place(where: str, known: str) -> str:
@@ -150,7 +144,12 @@ def _value(item: SourcedLeaf) -> str:
     if item.path == "run.launch" and item.text:
         return f"{value[:12]}… ({item.text})"
     if isinstance(value, list | tuple | dict):
-        return item.text or _listed(value)
+        words = (
+            list(map(str, value[:6]))
+            if not isinstance(value, dict)
+            else [f"{key}: {len(inner) if isinstance(inner, list) else inner}" for key, inner in value.items()]
+        )
+        return item.text or short(", ".join(words), VALUE) or "none"
     if item.path.endswith("bytes") and isinstance(value, int) and value >= 1 << 20:
         return f"{value / (1 << 30):.4g} GiB" if value >= 1 << 30 else f"{value / (1 << 20):.4g} MiB"
     if item.path.startswith("measurement.stated.") and item.text and isinstance(value, float):
@@ -159,31 +158,14 @@ def _value(item: SourcedLeaf) -> str:
     return short(text, VALUE)
 
 
-def _listed(value: Any) -> str:
-    if isinstance(value, dict):
-        text = ", ".join(f"{key}: {len(item) if isinstance(item, list) else item}" for key, item in value.items())
-    else:
-        text = ", ".join(map(str, value[:6]))
-    return short(text, VALUE) or "none"
-
-
-def _from(item: SourcedLeaf) -> str:
-    if item.path == "run.lane" and item.where.file == "ingest":
-        return "proposed"
-    return "" if item.where.file == "ingest" else str(item.where)
-
-
 def _remarks(remarks: Sequence[Message], passed_by: Sequence[str], omitted: int) -> Section:
-    words = [f"{item.where}: {item.text}" if item.where else item.text for item in _ordered(remarks)]
+    weight = ("broken", "missing", "note").index
+    # Broken input, what is missing, what was read in a file, and what concerns none or says nothing.
+    ordered = sorted(remarks, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
+    words = [f"{item.where}: {item.text}" if item.where else item.text for item in ordered]
     words += passed_by
     more = _more(len(words) + omitted - SHOWN) if words else ()
     return Section("remarks", "Remarks", points=lines_of((*words[:SHOWN], *more)))
-
-
-def _ordered(remarks: Sequence[Message]) -> list[Message]:
-    """Broken input, what is missing, what was read in a file, and what concerns none or says nothing."""
-    weight = ("broken", "missing", "note").index
-    return sorted(remarks, key=lambda item: (weight(item.kind), item.where is None or not item.where.place.line))
 
 
 def _more(count: int) -> tuple[str, ...]:
@@ -246,14 +228,12 @@ def recovered(data: Mapping[str, Any]) -> Page:
         why = f"this is rank {data['rank']} of {data['world']}; next, merge every part"
         follow = ("receipts merge PART… -o run.json", why)
     answer = f"wrote {data['written']}: {data['steps']} steps, {data['outcome']}"
-    return Page("Recover", (answer,), lead=tuple(_ending(data["failure"])), next=(follow,))
-
-
-def _ending(failure: Mapping[str, Any]) -> Iterator[str]:
-    if failure:
+    lead: list[str] = []
+    if failure := data["failure"]:
         kind = f"{failure['class']}, " if "class" in failure else ""
-        yield f"{kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}"
-        yield from str(failure.get("message", "")).splitlines()[:1]
+        lead.append(f"{kind}phase {failure.get('phase', 'unknown')}, after step {failure.get('step', 0)}")
+        lead += str(failure.get("message", "")).splitlines()[:1]
+    return Page("Recover", (answer,), lead=tuple(lead), next=(follow,))
 
 
 say = words("leaf")

@@ -57,23 +57,18 @@ def warning(group: Sequence[Finding]) -> tuple[str, tuple[Cell, ...]]:
 
 def missing(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> Entry:
     """The facts that rules wait for, as one item: a bare receipt lacks dozens."""
+    parts = []  # each fact with the rules that wait for it
+    for at, group in waiting.items():
+        codes = ", ".join(dict.fromkeys(item.code for item in group))
+        parts.append(f"{at} ({codes}{on_sides(group) if sides else ''})")
     title = (marked("I"), " unjudged, for facts that are not stated")
     advice = "state them; receipts rules CODE says what each is needed for"
-    return Entry("finding-unjudged", title, (("", (waiting_text(waiting, sides=sides),)), ("→", (advice,))))
+    return Entry("finding-unjudged", title, (("", (", ".join(parts),)), ("→", (advice,))))
 
 
 def places(findings: Sequence[Finding]) -> list[str]:
     """Where a group is and what it is there, each once."""
     return list(dict.fromkeys(f"{item.at}: {item.found}" for item in findings))
-
-
-def waiting_text(waiting: Mapping[str, Sequence[Finding]], *, sides: bool) -> str:
-    """The missing facts as one sentence, each with the rules that wait for it."""
-    parts = []
-    for at, group in waiting.items():
-        codes = ", ".join(dict.fromkeys(item.code for item in group))
-        parts.append(f"{at} ({codes}{on_sides(group) if sides else ''})")
-    return ", ".join(parts)
 
 
 def actions(items: Sequence[Finding]) -> list[str]:

@@ -190,13 +190,13 @@ def table_of(
     A name after ``#``, or with a unit, heads numbers; one before ``…`` may be cut, one after ``!`` stays whole; ``^2``
     is the rank.
     """
-    columns = (_column(*match.groups()) for item in header.split(" | ") if (match := _HEAD.fullmatch(item)))
+    columns = []
+    for sign, name, cut, unit, rank in (
+        match.groups() for item in header.split(" | ") if (match := _HEAD.fullmatch(item))
+    ):
+        numeric, whole = sign == "#" or bool(unit), sign == "!"
+        columns.append(Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=whole))
     return Table(caption, tuple(columns), tuple(row(*cells) for cells in rows), after, empty)
-
-
-def _column(sign: str, name: str, cut: str, unit: str | None, rank: str | None) -> Column:
-    numeric = sign == "#" or bool(unit)
-    return Column(name, unit or "", numeric, rank=int(rank or ALWAYS), cut=bool(cut), whole=sign == "!")
 
 
 def sections_of(*sections: Section) -> tuple[Section, ...]:

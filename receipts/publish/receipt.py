@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from receipts import metrics
 from receipts.axes.inputs import leaf
@@ -23,23 +23,12 @@ from receipts.metrics import Launch
 from receipts.metrics.arithmetic import ARITHMETIC
 from receipts.metrics.degrees import PIPELINE, batch_ways, owned
 from receipts.publish import offenses
-from receipts.publish.claim import decisions
 from receipts.publish.offenses import entry
-from receipts.publish.page import (
-    Cell,
-    Page,
-    Section,
-    lines_of,
-    marked,
-    named_rows,
-    points_of,
-    sections_of,
-    table_of,
-)
+from receipts.publish.page import Cell, Page, Section, lines_of, marked, named_rows, points_of, sections_of, table_of
 from receipts.publish.readings import named, number
 from receipts.publish.text import gib, words
 from receipts.publish.text import number as number_of
-from receipts.publish.verdict import fallen, grade, offense, status
+from receipts.publish.verdict import decisions, fallen, grade, offense, status
 from receipts.questions.answers import measured
 from receipts.receipt.document import UNFAILED
 from receipts.receipt.names import WITNESSED
@@ -48,7 +37,6 @@ from receipts.receipt.parse import intact
 if TYPE_CHECKING:
     from receipts.axes.lane import Lane
     from receipts.judging.facts import Facts
-    from receipts.metrics.chips import Account, Chip
     from receipts.questions.answers import Answers, StepWork
     from receipts.receipt import Parsed
     from receipts.store import Decision
@@ -100,22 +88,13 @@ def regime(work: StepWork) -> str:
     return ", ".join(work.regimes) or say("no_regime", missing=" and ".join(work.missing))
 
 
-def how_measured(parsed: Parsed) -> Iterator[str]:
-    """Cache, window and timer, as stated."""
-    names = say.named("measured_as")
-    parts = [f"{names.get(path, path)} {value}" for path, value in measured(parsed.stated).items()]
-    if parts:
-        yield say("how", parts=", ".join(parts))
-
-
-say = words("receipt")
-
 MAX_ROWS = 64  # of chips and phases, before a table shows one phase
 MAX_ROWS_OPEN = 16
 
 
 def memory(parsed: Parsed, *, folded: bool) -> Section:
     """The section; empty for a receipt that states no memory. Of many chips it shows the fullest or the tightest."""
+    from receipts.metrics import chip_pressure
     from receipts.metrics.chips import account
 
     whole = account(parsed)
@@ -125,10 +104,20 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
     fullest = whole.worst("peak") or whole.worst("used")
     if len(shown) > MAX_ROWS and fullest is not None:
         shown = list(fullest.chips)
-    sentences = list(_sentences(whole, several=several))
+    if several:
+        sentences = [
+            (chip_pressure.sentence if item is fullest else chip_pressure.brief)(item) for item in whole.phases
+        ]
+    else:
+        sentences = [fault for phase in whole.phases for fault in chip_pressure.faults(phase)]
+    if together := chip_pressure.aggregate(whole):
+        sentences.append(together)
     if len(shown) > MAX_ROWS:
         sentences.append(say("tightest", few=MAX_ROWS_OPEN, n=len(shown)))
-        shown = sorted(shown, key=_by_headroom)[:MAX_ROWS_OPEN]
+        shown.sort(
+            key=lambda item: (1.0 if item.left is None else item.left, -(item.peak or item.used or 0), item.chip)
+        )
+        shown = shown[:MAX_ROWS_OPEN]
     after = (say("every_chip", source=parsed.source),) if several else ()
     header = (
         "#chip | phase | used [GiB] ^2 | limit [GiB] ^1 | live peak [GiB] | pool peak [GiB] ^3 | headroom [GiB]"
@@ -146,22 +135,6 @@ def memory(parsed: Parsed, *, folded: bool) -> Section:
     table = table_of("Memory by chip", header, rows, after)
     fold = say("memory_fold", n=len(chips)) if folded else ""
     return Section("memory", say("memory"), tuple(sentences), tables=(table,) if shown else (), fold=fold)
-
-
-def _sentences(whole: Account, *, several: bool) -> Iterator[str]:
-    from receipts.metrics import chip_pressure as words
-
-    fullest = whole.worst("peak") or whole.worst("used")
-    if several:
-        yield from ((words.sentence if phase is fullest else words.brief)(phase) for phase in whole.phases)
-    else:
-        yield from (fault for phase in whole.phases for fault in words.faults(phase))
-    if text := words.aggregate(whole):
-        yield text
-
-
-def _by_headroom(item: Chip) -> tuple[float, int, int]:
-    return (item.left if item.left is not None else 1.0), -(item.peak or item.used or 0), item.chip
 
 
 class Origins:
@@ -201,17 +174,13 @@ def origins_section(parsed: Parsed, borrowed: Mapping[str, str]) -> Section:
     rows = [
         (
             leaf(path),
-            _short(value),
+            (", ".join(map(str, value)) if isinstance(value, list) else str(value))[:60],
             say("origin_lent", id=borrowed[path][:12]) if path in borrowed else origins.of(path),
         )
         for path, value in parsed.stated.items()
         if path.startswith(f"{WITNESSED}.")
     ]
     return Section("origins", say("origins"), tables=(table_of("", "path | value | from", rows),))
-
-
-def _short(value: object) -> str:
-    return (", ".join(map(str, value)) if isinstance(value, list) else str(value))[:60]
 
 
 HEADLINE = ("tokens_per_second", "step_seconds", "peak_bytes")
@@ -241,8 +210,17 @@ def page(item: Shown, *, stated: bool = False) -> Page:
     launch = Launch(item.parsed, item.lane)
     failed = item.parsed.receipt.failure is not None
     seen, origins = Case(launch, item.lane, item.facts), Origins(item.parsed)
-    leaves = [path for path in item.parsed.stated if stated and not path.startswith(ABOUT)]
-    rows = ((path, _value(item.parsed.stated[path]), origins.of(path)) for path in leaves)
+    rows = (
+        (
+            path,
+            say("values", n=len(value), first=value[0], last=value[-1])
+            if isinstance(value, list) and len(value) > 6
+            else str(value)[:MAX_VALUE],
+            origins.of(path),
+        )
+        for path, value in item.parsed.stated.items()
+        if stated and not path.startswith(ABOUT)
+    )
     return Page(
         title=_name(item.parsed),
         headline=(*fallen(item.facts.superseded.get(item.parsed.id)), *_headline(item, launch, groups)),
@@ -272,45 +250,30 @@ def _headline(item: Shown, launch: Launch, groups: Grouped) -> Cell:
     """The status, and its reason: numbers of a valid receipt, the first error, how it failed, what it lacks."""
     verdict = item.verdict.status
     errors = groups.at(Level.ERROR)
-    failed = _failed(item.parsed)
-    parts = [failed] if failed else []
+    outcome, failure = item.parsed.receipt.run.outcome, item.parsed.receipt.failure
+    parts = []
+    if outcome not in UNFAILED:
+        phase = getattr(failure, "phase", None)
+        requested, used, limit = (getattr(failure, f"{kind}_bytes", None) for kind in ("requested", "used", "limit"))
+        sizes = say("requested", requested=amount(requested)) if requested else ""
+        sizes += say("used", used=amount(used, limit), limit=amount(limit)) if used and limit else ""
+        in_phase = say("in_phase", phase=str(phase).replace("_", " ")) if phase else ""
+        called = say.named("outcome").get(outcome, outcome)
+        parts.append(say("failed", outcome=called, phase=in_phase, bytes=sizes))
     if errors:
         parts += offense(errors)
     else:
-        parts = parts or [_numbers(launch)]
-        if item.parsed.receipt.run.outcome == "unknown":
+        if not parts:
+            shown = [(metric, launch.shown(metric)) for metric in map(metrics.get, HEADLINE)]
+            numbers = ", ".join(metrics.shown(metric, one.value) for metric, one in shown if one.value is not None)
+            as_stated = any(one.source in ("stated", "derived") for _, one in shown if one.value is not None)
+            parts.append((say("stated", numbers=numbers) if as_stated else numbers) or say("nothing"))
+        if outcome == "unknown":
             parts.append(say.named("outcome")["unknown"])
         missing = offenses.weighed_lacks(groups)
         if missing and verdict != "valid":
             parts.append(offenses.lacks_sentence(missing, item.parsed.source))
     return (marked(verdict, say(verdict)), f"  {'; '.join(parts)}")
-
-
-def _numbers(launch: Launch) -> str:
-    texts, stated = [], False
-    for name in HEADLINE:
-        metric = metrics.get(name)
-        reading = launch.shown(metric)
-        if reading.value is not None:
-            texts.append(metrics.shown(metric, reading.value))
-            stated |= reading.source in ("stated", "derived")
-    if not texts:
-        return say("nothing")
-    return say("stated", numbers=", ".join(texts)) if stated else ", ".join(texts)
-
-
-def _failed(parsed: Parsed) -> str:
-    """How a launch failed, in a few words; empty for one that did not."""
-    outcome, failure = parsed.receipt.run.outcome, parsed.receipt.failure
-    if outcome in UNFAILED:
-        return ""
-    called = say.named("outcome").get(outcome, outcome)
-    phase = getattr(failure, "phase", None)
-    requested, used, limit = (getattr(failure, f"{kind}_bytes", None) for kind in ("requested", "used", "limit"))
-    sizes = say("requested", requested=amount(requested)) if requested else ""
-    sizes += say("used", used=amount(used, limit), limit=amount(limit)) if used and limit else ""
-    shown_phase = say("in_phase", phase=str(phase).replace("_", " ")) if phase else ""
-    return say("failed", outcome=called, phase=shown_phase, bytes=sizes)
 
 
 def _about(item: Shown, launch: Launch) -> Iterator[str]:
@@ -332,13 +295,7 @@ def _about(item: Shown, launch: Launch) -> Iterator[str]:
         target = run.supersedes.target
         which = say("same_launch") if target == run.launch else target[:12]
         yield say("supersedes", target=which, reason=run.supersedes.reason)
-    yield from _witnesses(item, launch)
-    yield grade(item.verdict)
-    yield from setting(item.parsed, item.lane)
-
-
-def _witnesses(item: Shown, launch: Launch) -> Iterator[str]:
-    """Which launches show this one's path, and what they lend; or whose path this one shows."""
+    # Which launches show this one's path, and what they lend; or whose path this one shows.
     case = Case(launch, item.lane, item.facts)
     known = {other.id: other for other in item.facts.witnesses}
     for name in case.borrowed.lenders:
@@ -347,11 +304,12 @@ def _witnesses(item: Shown, launch: Launch) -> Iterator[str]:
         yield say("witnessed", id=name[:12], name=known[name].name, lends=lends)
     for refused in case.borrowed.refused:
         yield say("not_witnessed", id=refused.witness.id[:12], name=refused.witness.name, why=refused.why)
-    target = item.parsed.receipt.run.witness_for
-    if target is not None:
+    if run.witness_for is not None:
         other = case.witnessed
-        name = f"{other.id[:12]} {other.name}" if other else say("unknown_launch", name=target)
+        name = f"{other.id[:12]} {other.name}" if other else say("unknown_launch", name=run.witness_for)
         yield say("witnesses", name=name)
+    yield grade(item.verdict)
+    yield from setting(item.parsed, item.lane)
 
 
 def _measured(launch: Launch, work: StepWork) -> Section:
@@ -363,14 +321,20 @@ def _measured(launch: Launch, work: StepWork) -> Section:
             text = f" ({reading.text})" if reading.text else ""
             rows.append((named(metric), number(metric, reading.value), f"{reading.source}{text}"))
     tokens = number_of(work.tokens_per_chip)
-    measured_how = (say("regime_of", regime=regime(work), tokens=tokens), *how_measured(launch.parsed)) if rows else ()
-    after = (*_steps(launch), *measured_how)
-    table = table_of(say("measured"), "metric | #value | from", rows, after, say("no_metric"))
+    after = list(_steps(launch))
+    if rows:
+        after.append(say("regime_of", regime=regime(work), tokens=tokens))
+        names = say.named("measured_as")
+        parts = [f"{names.get(path, path)} {value}" for path, value in measured(launch.stated).items()]
+        after += [say("how", parts=", ".join(parts))] if parts else []
+    table = table_of(say("measured"), "metric | #value | from", rows, tuple(after), say("no_metric"))
     return Section("measured", say("measured"), tables=(table,))
 
 
 def _steps(launch: Launch) -> Iterator[str]:
     """The steady segment and how alike neighboring steps are: a thousand steps are not a thousand samples."""
+    from receipts.stats.steady import MIN_BATCHES, independent_batch
+
     if launch.segment is None:
         return
     summary = launch.summary
@@ -379,18 +343,14 @@ def _steps(launch: Launch) -> Iterator[str]:
         return
     times = {name: getattr(summary, name) * 1e3 for name in ("median", "mean", "p95", "p99")}
     yield say("steady", n=summary.n, all=len(launch.durations), **times)
-    yield _correlation(launch.segment.of(launch.durations), summary.lag1)
-
-
-def _correlation(steady: Sequence[float], lag1: float | None) -> str:
-    from receipts.stats.steady import MIN_BATCHES, independent_batch
-
-    if lag1 is None:
-        return say("no_correlation")
-    size = independent_batch(steady)
+    if summary.lag1 is None:
+        yield say("no_correlation")
+        return
+    size = independent_batch(launch.segment.of(launch.durations))
+    batches = say("independent") if size == 1 else say("batches", size=size)
     if size is None:
-        return say("correlation", lag1=lag1, batches=say("no_batches", fewest=MIN_BATCHES))
-    return say("correlation", lag1=lag1, batches=say("independent") if size == 1 else say("batches", size=size))
+        batches = say("no_batches", fewest=MIN_BATCHES)
+    yield say("correlation", lag1=summary.lag1, batches=batches)
 
 
 def _failure(parsed: Parsed) -> Section:
@@ -409,9 +369,3 @@ def _failure(parsed: Parsed) -> Section:
     lines += [say("pressure", blocks=blocks)] if blocks is not None else []
     points = points_of((key.replace("_", " "), text) for key, text in leaves) + lines_of(lines)
     return Section("failure", say("failure"), points=points)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list) and len(value) > 6:
-        return say("values", n=len(value), first=value[0], last=value[-1])
-    return str(value)[:MAX_VALUE]

@@ -6,12 +6,12 @@ A table that is too wide loses columns, then is wrapped, then is cut; no id is b
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from receipts.base.untrusted_text import short
-from receipts.publish.page import ALWAYS, STATES, Cell, Column, Entry, Mark, Page, Section, Table, text
+from receipts.publish.page import ALWAYS, STATES, Cell, Column, Mark, Page, Section, Table, text
 from receipts.publish.text import held
 
 GAP = 2
@@ -130,7 +130,14 @@ class Terminal:
         """All lines of a page; ``opened`` opens its folds."""
         if page.headline:
             yield from self._colored(page.headline, 0, 2)
-        yield from self._facts(page.facts)
+        rows = [(name, clean(text(cell))) for name, cell in page.facts]
+        size = max((len(name) for name, _ in rows), default=0)
+        for name, fact in rows:
+            if size + 4 > self.width // 2:
+                yield from self.wrapped(name, 2, 2)
+                yield from self.wrapped(fact, 4, 4)
+            else:
+                yield from self.wrapped(f"{name.ljust(size)}  {fact}", 0, size + 2)
         if page.badges:
             yield from self.wrapped(" · ".join(f"{item.value} {item.label}" for item in page.badges), 0, 2)
         for sentence in page.lead:
@@ -175,14 +182,11 @@ class Terminal:
             if figure.table is not None:
                 yield from self.table(figure.table)
         for entry in section.entries:
-            yield from self._entry(entry)
+            yield from self._colored((*entry.title, *(("  ", *entry.line) if entry.line else ())), 2, 4)
+            for name, cell in entry.facts:
+                yield from self.wrapped(f"{name} {text(cell)}".strip(), 4, 6)
         for inner in section.sections:
             yield from self._section(inner)
-
-    def _entry(self, entry: Entry) -> Iterator[str]:
-        yield from self._colored((*entry.title, *(("  ", *entry.line) if entry.line else ())), 2, 4)
-        for name, cell in entry.facts:
-            yield from self.wrapped(f"{name} {text(cell)}".strip(), 4, 6)
 
     def table(self, table: Table) -> Iterator[str]:
         """A table in its columns; one record a row where not even those of rank 0 fit."""
@@ -228,16 +232,6 @@ class Terminal:
                     # Where a row has one fact, its name says nothing that the first of them did not.
                     name = f"{column_header(column)}: " if len(rest) > 1 and column_header(column) else ""
                     yield from self.wrapped(f"{name}{cell}", 4, 6)
-
-    def _facts(self, facts: Iterable[tuple[str, Cell]]) -> Iterator[str]:
-        rows = [(name, clean(text(cell))) for name, cell in facts]
-        size = max((len(name) for name, _ in rows), default=0)
-        for name, fact in rows:
-            if size + 4 > self.width // 2:
-                yield from self.wrapped(name, 2, 2)
-                yield from self.wrapped(fact, 4, 4)
-            else:
-                yield from self.wrapped(f"{name.ljust(size)}  {fact}", 0, size + 2)
 
     def _colored(self, cell: Cell, indent: int, hanging: int) -> Iterator[str]:
         """A cell wrapped, its marks in their colors; a mark at the start of a line is one word."""

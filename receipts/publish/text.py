@@ -48,11 +48,6 @@ def cell(text: object) -> str:
     return shown.replace("www.", "www&#46;")
 
 
-def model(name: str | None, axes: str) -> str:
-    """A model by its name, and by the axes that tell it from others of that name."""
-    return plain(": ".join(filter(None, (name, axes))) or "not stated")
-
-
 def value(item: Any) -> str:
     """An axis value for people."""
     from receipts.axes.effective import stated_words  # a command's help is printed without pydantic

@@ -5,6 +5,7 @@ By geometry (model and accelerator), layout and chips: what one of them holds sa
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from receipts.axes.shape import Description, ShapeKey, described, pressure
 from receipts.judging.facts import SHAPE, CeilingGrade, ceiling_grade
-from receipts.questions.week.ref import Ref, ref_of
+from receipts.questions.week.data import Ref, ref_of
 
 if TYPE_CHECKING:
     from receipts.store import Store
@@ -110,52 +111,46 @@ def frontiers(rows: Iterable[ShapeOutcomes]) -> CeilingFrontiers:
 
 
 def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Frontier:
-    causes = _causes([row for row in rows if row.outcome == "oom"])
-    good = [row for row in rows if row.outcome == "ok"]
-    graded = [(ceiling_grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
-    kept = [
-        _ceiling(word, size, row, causes)
-        for word, size, row in graded
-        if not any(_hides(other, word, theirs, size) for other, theirs, _ in graded)
-    ]
-    kept.sort(key=lambda item: (GRADES.index(item.grade), [-part for part in item.size]))
-    beyond = {cause.size for item in kept for cause in item.failures} | {item.size for item in kept}
-    held = [item.size for item in kept]
-    lost = [item for item in causes if item.size not in beyond and not any(_larger(item.size, size) for size in held)]
-    return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
-
-
-def _hides(other: CeilingGrade, word: CeilingGrade, theirs: Size, size: Size) -> bool:
-    """Whether a larger shape that is sustained as well or better makes this one no ceiling."""
-    return theirs != size and GRADES.index(other) <= GRADES.index(word) and _larger(theirs, size)
-
-
-def _ceiling(word: CeilingGrade, size: Size, row: ShapeOutcomes, causes: Sequence[Cause]) -> Ceiling:
-    beyond = _minimal([item for item in causes if item.size != size and _larger(item.size, size)])
-    beyond.sort(key=lambda item: _times(item.size, size))
-    here = sum(item.launches for item in causes if item.size == size)
-    return Ceiling(word, size, row.launches, row.days, row.hosts, row.last, row.at, here, tuple(beyond))
-
-
-def _causes(rows: Sequence[ShapeOutcomes]) -> list[Cause]:
-    """Failures by shape; several kinds at one shape are listed together, the newest first."""
-    shapes: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
-    for row in sorted(rows, key=lambda item: item.at, reverse=True):
-        shapes[_size(row)].append(row)
-    return [
+    failed: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
+    for row in sorted(
+        rows, key=lambda row: row.at, reverse=True
+    ):  # several kinds at one shape are listed together, the newest first
+        if row.outcome == "oom":
+            failed[_size(row)].append(row)
+    causes = [
         Cause(
             size=size,
-            kinds=tuple(dict.fromkeys(_kind(row) for row in members)),
-            launches=sum(row.launches for row in members),
-            receipt=members[0].last,
-            at=members[0].at,
+            kinds=tuple(
+                dict.fromkeys(
+                    f"{row.class_ or 'class not stated'}{f' in {row.phase}' if row.phase else ''}" for row in same
+                )
+            ),
+            launches=sum(row.launches for row in same),
+            receipt=same[0].last,
+            at=same[0].at,
         )
-        for size, members in sorted(shapes.items())
+        for size, same in sorted(failed.items())
     ]
-
-
-def _kind(row: ShapeOutcomes) -> str:
-    return f"{row.class_ or 'class not stated'}{f' in {row.phase}' if row.phase else ''}"
+    good = [row for row in rows if row.outcome == "ok"]
+    graded = [(ceiling_grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
+    kept = []
+    for word, size, row in graded:
+        # A larger shape that is sustained as well or better makes this one no ceiling.
+        if any(
+            theirs != size and GRADES.index(other) <= GRADES.index(word) and _larger(theirs, size)
+            for other, theirs, _ in graded
+        ):
+            continue
+        beyond = _minimal([item for item in causes if item.size != size and _larger(item.size, size)])
+        beyond.sort(key=lambda item: math.prod(a / max(1, b) for a, b in zip(item.size, size, strict=True)))
+        here = sum(item.launches for item in causes if item.size == size)
+        counts = row.launches, row.days, row.hosts
+        kept.append(Ceiling(word, size, *counts, row.last, row.at, here, tuple(beyond)))
+    kept.sort(key=lambda item: (GRADES.index(item.grade), [-part for part in item.size]))
+    known = {cause.size for item in kept for cause in item.failures} | {item.size for item in kept}
+    held = [item.size for item in kept]
+    lost = [item for item in causes if item.size not in known and not any(_larger(item.size, size) for size in held)]
+    return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
 
 
 def _minimal(causes: Sequence[Cause]) -> list[Cause]:
@@ -174,13 +169,6 @@ def _size(row: ShapeOutcomes) -> Size:
 def _larger(a: Size, b: Size) -> bool:
     """Whether a is at least as large in every direction."""
     return all(theirs >= own for theirs, own in zip(a, b, strict=True))
-
-
-def _times(a: Size, b: Size) -> float:
-    product = 1.0
-    for theirs, own in zip(a, b, strict=True):
-        product *= theirs / max(1, own)
-    return product
 
 
 def as_data(
@@ -248,7 +236,8 @@ def ceilings(
     """The ceilings of a lane among launches that started in an interval, those groups first that have the best."""
     reached = frontiers(store.query.reached(lane, since, until))
     ordered = sorted(
-        reached.frontiers, key=lambda group: _best_grade(group.ceilings[0]) if group.ceilings else len(GRADES)
+        reached.frontiers,
+        key=lambda group: GRADES.index(group.ceilings[0].grade) if group.ceilings else len(GRADES),
     )
     kept = tuple(ordered[:most])
     ids = dict.fromkeys(name for group in kept for name in group.last_launches)
@@ -259,10 +248,6 @@ def ceilings(
         refs={name: ref_of(store.entry(name)) for name in ids},
         pressures={name: pressure(store.parsed(name)) for name in ids},
     )
-
-
-def _best_grade(item: Ceiling) -> int:
-    return GRADES.index(item.grade)
 
 
 def gap(here: Size, there: Size) -> str:

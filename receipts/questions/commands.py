@@ -34,7 +34,7 @@ def of_receipt(parsed: Parsed, verdict: ReceiptVerdict) -> str:
     """The command that would decide a receipt's open verdict; empty where it is not open."""
     if verdict.status != "open":
         return ""
-    open_findings = [item for item in verdict.findings if _is_open(item)]
+    open_findings = [item for item in verdict.findings if item.level is Level.OPEN and item.waived is None]
     return _amend(parsed, _leaves(open_findings), _unseen(open_findings)) or _repeat(parsed)
 
 
@@ -47,7 +47,7 @@ def of_pair(comparison: Comparison, a: Parsed, b: Parsed) -> str:
         return ""
     open_questions = {Question.COMPARABLE} if comparison.comparable == "unknown" else set()
     open_questions |= {Question.PATH} if comparison.path == "unwitnessed" else set()
-    open_findings = [item for item in comparison.findings if _is_open(item)]
+    open_findings = [item for item in comparison.findings if item.level is Level.OPEN and item.waived is None]
     if any(path.startswith(_MEASURED) for path in _leaves(open_findings)):
         return _repeat(_weaker(comparison, open_findings, a, b))
     lacking, open_findings = open_findings, [item for item in open_findings if item.question in open_questions]
@@ -70,10 +70,6 @@ def _weaker(comparison: Comparison, open_findings: Iterable[Finding], a: Parsed,
     result = comparison.headline  # of the launches that were named, those that count come first
     samples = (result.a.launches, result.b.launches) if result is not None else (0, 0)
     return a if (samples[0], len(comparison.a)) < (samples[1], len(comparison.b)) else b
-
-
-def _is_open(item: Finding) -> bool:
-    return item.level is Level.OPEN and item.waived is None
 
 
 def _leaves(findings: Iterable[Finding]) -> list[str]:
@@ -202,8 +198,12 @@ def recipe(parsed: Parsed) -> Recipe:
     machine = " × ".join(
         str(stated[path]) for path in ("hardware.chips", "hardware.accelerator") if stated.get(path) is not None
     )
-    environment += _variables(receipt.inputs)
-    options += _files(receipt.inputs)
+    variables = (receipt.inputs.environment if receipt.inputs is not None else None) or {}
+    environment += [
+        f"{name}={shlex.quote(text_of(value))}" for name, value in variables.items() if _VARIABLE.match(name)
+    ]
+    files = (receipt.inputs.files if receipt.inputs is not None else None) or ()
+    options += [f"{item.name} with SHA-256 {item.sha256}" for item in files if item.sha256 is not None]
     return Recipe(
         command=receipt.run.command or _line_of(receipt.inputs),
         checkout=tuple(checkout),
@@ -226,18 +226,6 @@ def _line_of(inputs: Inputs | None) -> str:
         for text in text_of(value).split(THEN):
             words += [text] if key.startswith("#") else [f"--{key}={text}"]
     return shlex.join(words)
-
-
-def _variables(inputs: Inputs | None) -> list[str]:
-    """Variables that the program reads and that no flag is."""
-    known = (inputs.environment or {}) if inputs is not None else {}
-    return [f"{name}={shlex.quote(text_of(value))}" for name, value in known.items() if _VARIABLE.match(name)]
-
-
-def _files(inputs: Inputs | None) -> list[str]:
-    """Files that the launch was started with, and the bytes that they had."""
-    known = (inputs.files or ()) if inputs is not None else ()
-    return [f"{item.name} with SHA-256 {item.sha256}" for item in known if item.sha256 is not None]
 
 
 def _flags(flags: object) -> tuple[list[str], list[str]]:

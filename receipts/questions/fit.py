@@ -406,16 +406,8 @@ def _estimate_as_data(item: MemoryEstimate, *, calibrated: bool) -> dict[str, An
          "live": each.name not in OUTSIDE}
         for each in item.surfaces
     ]  # fmt: skip
-    tree: dict[str, Any] = {
-        "name": item.name,
-        "lane": item.lane,
-        "fits": item.fits,
-        "tight": item.tight,
-        "total_bytes": item.total_bytes,
-        "live_bytes": item.live_bytes,
-        "least_bytes": item.least_bytes,
-        "most_bytes": item.most_bytes,
-        "budget_bytes": item.budget_bytes,
+    first = ("name", "lane", "fits", "tight", "total_bytes", "live_bytes", "least_bytes", "most_bytes", "budget_bytes")
+    tree: dict[str, Any] = {name: getattr(item, name) for name in first} | {
         "budget_source": item.budget.source if item.budget else None,
         "physical_bytes": item.budget.physical if item.budget else None,
         "headroom_bytes": item.headroom_bytes,

@@ -82,10 +82,9 @@ def required(
         return Gate("open", f"not enough to say: the two are not shown to be {open_}")
     if not any_standing and verdict.standing != "attributed":
         return Gate("open", f"not enough to say: the effect is {verdict.effect}, {verdict.standing}")
-    headline = verdict.headline
+    headline, slowed = verdict.headline, _slowed(verdict.headline)
     if margin is not None:
         # Not slower by a margin: by the 90 % interval alone, whose ends are one-sided bounds at 5 %.
-        slowed = _slowed(headline)
         if slowed is None or verdict.effect == "unproven":
             return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
         quickest, slowest = slowed
@@ -100,16 +99,12 @@ def required(
         )
     if verdict.effect in MEETS[requirement]:
         return Gate("holds", f"holds: {verdict.effect} on {verdict.metric}")
-    if verdict.effect == "ambiguous" and requirement == "not-slower" and headline and _bounded(headline):
+    bounded = headline is not None and slowed is not None and slowed[1] < 1.0 + headline.effect.delta
+    if verdict.effect == "ambiguous" and requirement == "not-slower" and headline and bounded:
         return Gate("holds", f"holds: B is not slower by {headline.effect.delta:.1%} or more on {verdict.metric}")
     if verdict.effect in PROVEN:
         return Gate("fails", f"does not hold: {verdict.effect} on {verdict.metric}")
     return Gate("open", f"not enough to say: the effect is {verdict.effect}{_how_many(headline)}")
-
-
-def _bounded(headline: MetricResult) -> bool:
-    slowed = _slowed(headline)
-    return slowed is not None and slowed[1] < 1.0 + headline.effect.delta
 
 
 def _slowed(result: MetricResult | None) -> tuple[float, float] | None:

@@ -77,27 +77,20 @@ def idle(ran_out: Iterable[Parsed], lane: Lane) -> Mapping[str, str]:
     What is left of such a rung is not tried. A failure that shows that it moved something keeps it.
     """
     moved: dict[str, tuple[bool, str]] = {}
-    for rung, still, why in _compared(list(ran_out), lane):
-        if rung not in moved or moved[rung][0]:
-            moved[rung] = still, why
-    return {rung: why for rung, (still, why) in moved.items() if still}
-
-
-def _compared(ran_out: list[Parsed], lane: Lane) -> Iterator[tuple[str, bool, str]]:
-    """Each two failures that differ in one pressure alone: its rung, whether the bytes stood still, and in words."""
     for one, other in combinations(ran_out, 2):
         a, b = sign(one, lane), sign(other, lane)
         sizes = _printed(one), _printed(other)
-        if (a.base, a.extras) != (b.base, b.extras) or None in sizes:
-            continue
         apart = [(rung, path) for rung, path in _TOKENS.items() if one.stated.get(path) != other.stated.get(path)]
-        if len(apart) != 1:
+        if (a.base, a.extras) != (b.base, b.extras) or None in sizes or len(apart) != 1:
             continue
         ((rung, path),) = apart
-        low, high = sorted(size for size in sizes if size is not None)
-        values = " and ".join(f"{item.stated.get(path):,}" for item in (one, other))
-        leaf = path.partition(".")[2].replace("_", " ")
-        yield rung, high - low <= _UNMOVED * high, f"at {leaf} {values} the failure printed {amount(high)} alike"
+        if rung not in moved or moved[rung][0]:
+            low, high = sorted(size for size in sizes if size is not None)
+            values = " and ".join(f"{item.stated.get(path):,}" for item in (one, other))
+            leaf = path.partition(".")[2].replace("_", " ")
+            why = f"at {leaf} {values} the failure printed {amount(high)} alike"
+            moved[rung] = high - low <= _UNMOVED * high, why
+    return {rung: why for rung, (still, why) in moved.items() if still}
 
 
 def _printed(failed: Parsed) -> int | None:
@@ -239,19 +232,15 @@ def _steps(rung: str, plan: Parsed, lane: Lane, held: Changes) -> Iterator[Chang
         if extras:
             yield {f"features.{name}": False for name in extras}
     elif rung == "topology":
-        yield from _topology(plan, lane, held)
-
-
-def _topology(plan: Parsed, lane: Lane, held: Changes) -> Iterator[Changes]:
-    """Twice a degree on the same chips, where what it divides can be divided; coupled leaves go with it."""
-    for name in _DEGREES:
-        path = f"parallelism.{name}"
-        degree = plan.stated.get(path)
-        if degree is None or not lane.applies(path) or not _divides(name, degree * 2, plan, held):
-            continue
-        coupled = [leaf for item in lane.couplings if item.when == path for leaf in item.then if leaf in plan.stated]
-        follows = ("parallelism.shard", "parallelism.mesh_axes")  # made anew, or taken out, with the plan
-        yield {path: degree * 2, **{leaf: None for leaf in coupled if leaf not in follows}}
+        # Twice a degree on the same chips, where what it divides can be divided; coupled leaves go with it.
+        for name in _DEGREES:
+            path = f"parallelism.{name}"
+            degree = plan.stated.get(path)
+            if degree is None or not lane.applies(path) or not _divides(name, degree * 2, plan, held):
+                continue
+            then = (leaf for item in lane.couplings if item.when == path for leaf in item.then if leaf in plan.stated)
+            follows = ("parallelism.shard", "parallelism.mesh_axes")  # made anew, or taken out, with the plan
+            yield {path: degree * 2, **{leaf: None for leaf in then if leaf not in follows}}
 
 
 def _divides(name: str, degree: int, plan: Parsed, held: Changes) -> bool:

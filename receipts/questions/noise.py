@@ -205,29 +205,26 @@ def survey(
     for row in _entries(store, wanted, SURVEYED):
         shape = NoiseShape(row.lane, row.kind, row.accelerator, row.chips, row.sequence_length)
         classes.setdefault(shape, []).append(row)
-    return [_noise(store, shape, classes[shape], lanes.of(shape.lane), gate) for shape in sorted(classes, key=_order)]
-
-
-def _order(shape: NoiseShape) -> tuple[object, ...]:
-    return (shape.lane, shape.kind, shape.accelerator or "", shape.chips or 0, shape.sequence_length or 0)
-
-
-def _noise(
-    store: Store, shape: NoiseShape, rows: Sequence[Entry], lane: Lane, gate: tuple[float, int] | None
-) -> LaneNoise:
-    equal = _equal(store, rows, lane, SURVEYED)
-    floor = _floor(equal, rows)
-    delta = lane.smallest_effect("step_seconds")
-    return LaneNoise(
-        shape=shape,
-        stored=len(rows),
-        floor=floor,
-        declared=lane.sigma,
-        delta=SMALLEST_EFFECT if delta is None else delta,
-        delta_source="default" if delta is None else "lane",
-        check=self_check(_locations(equal)),
-        gate=gate_check(_locations(equal), floor.sigma, *gate) if gate is not None else None,
-    )
+    noises = []
+    for shape in sorted(
+        classes, key=lambda one: (one.lane, one.kind, one.accelerator or "", one.chips or 0, one.sequence_length or 0)
+    ):
+        rows, own = classes[shape], lanes.of(shape.lane)
+        equal = _equal(store, rows, own, SURVEYED)
+        floor, delta = _floor(equal, rows), own.smallest_effect("step_seconds")
+        noises.append(
+            LaneNoise(
+                shape=shape,
+                stored=len(rows),
+                floor=floor,
+                declared=own.sigma,
+                delta=SMALLEST_EFFECT if delta is None else delta,
+                delta_source="default" if delta is None else "lane",
+                check=self_check(_locations(equal)),
+                gate=gate_check(_locations(equal), floor.sigma, *gate) if gate is not None else None,
+            )
+        )
+    return noises
 
 
 def _floor(equal: Sequence[Sequence[Launch]], rows: Iterable[Entry]) -> Floor:

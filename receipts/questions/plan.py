@@ -50,7 +50,21 @@ def follow(
     """Derive again what follows from chips, degrees and batches; drop what cannot be derived, report contradictions."""
     if any(path in wanted for path in (CHIPS, *DEGREES)):
         yield from _data(tree, old, wanted, convention)
-    yield from _accumulation(tree, old, wanted)
+    if _ACCUMULATION in wanted or not any(path in wanted for path in (_MICRO, _GLOBAL, CHIPS, _DATA, *DEGREES)):
+        return
+    micro, whole = at(tree, _MICRO), at(tree, _GLOBAL)
+    ranks = _ranks(tree, old)
+    if micro is None or whole is None or ranks is None:
+        put(tree, _ACCUMULATION, None)
+        return
+    if whole % (micro * ranks):
+        yield Problem(
+            _GLOBAL,
+            f"{whole} is no multiple of micro batch {micro} over {ranks} data ranks",
+            f"choose a micro batch that divides {whole} / {ranks}, or another global batch",
+        )
+    elif _ACCUMULATION in old:
+        put(tree, _ACCUMULATION, whole // (micro * ranks))
 
 
 def _data(
@@ -75,6 +89,10 @@ def _data(
 
 def _ways_left(tree: Mapping[str, Any], old: Mapping[str, Any], chips: int, convention: str) -> set[int]:
     """Data degrees that the chips leave over, in each convention that may hold and that the old degrees keep."""
+    # Whether expert groups, where they are cut from the ranks of a stage, do not divide these.
+    expert = at(tree, _EXPERT) or 1
+    inside = expert * (at(tree, "parallelism.expert_tensor") or at(tree, "parallelism.tensor") or 1)
+    torn = expert > 1 and chips // (at(tree, "parallelism.pipeline") or 1) % inside != 0
     ways = set()
     for name in ("expert_in_data", "expert_in_world") if convention == "none" else (convention,):
         folded = name == "expert_in_data"
@@ -84,35 +102,9 @@ def _ways_left(tree: Mapping[str, Any], old: Mapping[str, Any], chips: int, conv
             before *= old.get(path) or 1
             after *= at(tree, path) or 1
         kept = old.get(_DATA) is None or old.get(CHIPS) is None or before * old[_DATA] == old[CHIPS]
-        if kept and chips % after == 0 and not (folded and _torn(tree, chips)):
+        if kept and chips % after == 0 and not (folded and torn):
             ways.add(chips // after)
     return ways
-
-
-def _torn(tree: Mapping[str, Any], chips: int) -> bool:
-    """Whether expert groups, where they are cut from the ranks of a stage, do not divide these."""
-    expert = at(tree, _EXPERT) or 1
-    inside = expert * (at(tree, "parallelism.expert_tensor") or at(tree, "parallelism.tensor") or 1)
-    stage = chips // (at(tree, "parallelism.pipeline") or 1)
-    return expert > 1 and stage % inside != 0
-
-
-def _accumulation(tree: dict[str, Any], old: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Problem]:
-    if _ACCUMULATION in wanted or not any(path in wanted for path in (_MICRO, _GLOBAL, CHIPS, _DATA, *DEGREES)):
-        return
-    micro, whole = at(tree, _MICRO), at(tree, _GLOBAL)
-    ranks = _ranks(tree, old)
-    if micro is None or whole is None or ranks is None:
-        put(tree, _ACCUMULATION, None)
-        return
-    if whole % (micro * ranks):
-        yield Problem(
-            _GLOBAL,
-            f"{whole} is no multiple of micro batch {micro} over {ranks} data ranks",
-            f"choose a micro batch that divides {whole} / {ranks}, or another global batch",
-        )
-    elif _ACCUMULATION in old:
-        put(tree, _ACCUMULATION, whole // (micro * ranks))
 
 
 def _ranks(tree: Mapping[str, Any], old: Mapping[str, Any]) -> int | None:
@@ -175,43 +167,26 @@ def plan_of(tree: Mapping[str, Any], source: str) -> Parsed:
 
 
 def _parsed(document: Document, tree: dict[str, Any]) -> Parsed:
-    filled = _filled(tree, document.id)
+    """The plan with placeholders where it may be silent. What is no object stays for the model to refuse."""
+    filled = {**tree, "schema_version": tree.get("schema_version", VERSION)}
+    run = filled.get("run", {})
+    if isinstance(run, dict):
+        unstated = {key: value for key, value in _UNKNOWN.items() if run.get(key) is None}
+        filled["run"] = {**run, **unstated, "launch": run.get("launch") or f"plan-{document.id[:12]}"}
     current = upcast(filled, document.source)
-    if _outcome(tree) is None:
-        _refuse_leftovers(current, document.source)
+    numerics = current.get("numerics")
+    if isinstance(numerics, dict) and (not isinstance(run, dict) or run.get("outcome") is None):
+        # What another launch applied would win over what a plan asks for.
+        requested, applied = numerics.get("recompute"), numerics.get("recompute_applied")
+        if requested is not None and applied not in (None, requested):
+            conflict = f"a launch applied {applied!r}, and this plan asks for {requested!r}"
+            do = "leave it out of a plan: only a launch shows what is applied"
+            raise InputError(document.source, [Problem("numerics.recompute_applied", conflict, do)])
     try:
         receipt = Receipt.model_validate_json(json.dumps(current).encode())
     except ValidationError as error:
         raise InputError(document.source, problems(error, current)) from None
     return Parsed(document.id, document.raw, document.source, receipt)
-
-
-def _outcome(tree: Mapping[str, Any]) -> Any:
-    run = tree.get("run")
-    return run.get("outcome") if isinstance(run, dict) else None
-
-
-def _refuse_leftovers(tree: Mapping[str, Any], source: str) -> None:
-    """What another launch applied would win over what a plan asks for. Raises InputError where the two differ."""
-    numerics = tree.get("numerics")
-    if not isinstance(numerics, dict):
-        return
-    requested, applied = numerics.get("recompute"), numerics.get("recompute_applied")
-    if requested is not None and applied not in (None, requested):
-        conflict = f"a launch applied {applied!r}, and this plan asks for {requested!r}"
-        do = "leave it out of a plan: only a launch shows what is applied"
-        raise InputError(source, [Problem("numerics.recompute_applied", conflict, do)])
-
-
-def _filled(tree: dict[str, Any], plan_id: str) -> dict[str, Any]:
-    """The document with placeholders where a plan may be silent. What is no object stays for the model to refuse."""
-    plan = {**tree, "schema_version": tree.get("schema_version", VERSION)}
-    run = plan.get("run", {})
-    if isinstance(run, dict):
-        unstated = {key: value for key, value in _UNKNOWN.items() if run.get(key) is None}
-        launch = run.get("launch") or f"plan-{plan_id[:12]}"
-        plan["run"] = {**run, **unstated, "launch": launch}
-    return plan
 
 
 _OF_THE_RUN: Final = ("lane", "kind", "context", "tags")
@@ -241,11 +216,23 @@ def write_plan(parsed: Parsed, changes: Mapping[str, Any], lane: Lane | None = N
     change that is none, and with batches and chips that can no longer be divided.
     """
     tree = before_run(parsed)
-    wanted = {_leaf(path): value for path, value in changes.items()}
+    wanted = {}
+    for path, value in changes.items():
+        own = path.startswith("path.") and not path.startswith(("path.intended.", "path.witnessed."))
+        # An axis of the path is named without its side.
+        wanted[path.replace("path.", "path.intended.", 1) if own else path] = value
     wrong = list(_strange(wanted))
     if not wrong:
-        for path in _gone(wanted):
-            put(tree, path, None)
+        gone = [
+            path
+            for begin, paths in _GOES.items()
+            if any(name == begin or (begin.endswith(".") and name.startswith(begin)) for name in wanted)
+            for path in paths
+        ]
+        gone += _NAMES_THE_DEGREES if any(path in wanted for path in (CHIPS, *DEGREES)) else ()
+        for path in gone:
+            if path not in wanted:
+                put(tree, path, None)
         for path, value in wanted.items():
             put(tree, path, value)
         plan_of(tree, "plan")  # before anything is counted with the new values
@@ -297,13 +284,6 @@ def _kept(content: Mapping[str, Any], prefix: str, decided: set[str]) -> dict[st
     return kept
 
 
-def _leaf(path: str) -> str:
-    """The leaf's own place; an axis of the path is named without its side."""
-    if path.startswith("path.") and not path.startswith(("path.intended.", "path.witnessed.")):
-        return path.replace("path.", "path.intended.", 1)
-    return path
-
-
 def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
     known = [leaf.path for leaf in leaves() if is_decided(leaf)]
     for path in wanted:
@@ -315,14 +295,6 @@ def _strange(wanted: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(path, "there is no such leaf", hint or "see: receipts axes")
         elif not is_decided(entry):
             yield Problem(path, "only a run knows it", "change what is decided before the launch; see: receipts axes")
-
-
-def _gone(wanted: Mapping[str, Any]) -> Iterator[str]:
-    for begin, paths in _GOES.items():
-        if any(path == begin or (begin.endswith(".") and path.startswith(begin)) for path in wanted):
-            yield from (path for path in paths if path not in wanted)
-    if any(path in wanted for path in (CHIPS, *DEGREES)):
-        yield from (path for path in _NAMES_THE_DEGREES if path not in wanted)
 
 
 def layout_problems(plan: Parsed, lane: Lane, rules: RuleSet) -> list[Problem]:

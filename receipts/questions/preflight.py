@@ -73,7 +73,19 @@ def preflight(plan: Parsed, lane: Lane, store: Store | None, estimator: Estimato
     answer = _of_signature(plan, lane, store, signature) if store is not None else None
     if answer is None and store is not None:
         answer = _of_base(plan, lane, store, signature)
-    return answer or _estimated(plan, lane, signature, estimator or estimated)
+    if answer is not None:
+        return answer
+    fit = (estimator or estimated)(plan, lane)
+    if fit is None:
+        why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
+        return PreflightAnswer("unknown", why, plan.name, signature.signature)
+    size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
+    most = f", most of it {fit.surface}" if fit.surface else ""
+    if fit.beyond > fit.tolerance:
+        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, signature.signature, fit=fit)
+    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {100 * fit.tolerance:.0f} %"
+    why = f"no launch like it; the estimate is {size}, {how}"
+    return PreflightAnswer("unknown", why, plan.name, signature.signature, fit=fit)
 
 
 def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
@@ -85,17 +97,10 @@ def _of_signature(plan: Parsed, lane: Lane, store: Store, signature: Signature) 
     last = (measured or seen)[0]
     good = last.outcome == "ok"
     status: Status = ("worked" if good else "failed") if measured else ("likely" if good else "predicted")
-    return PreflightAnswer(
-        status, _why(last, status), plan.name, signature.signature, by=last, worked=len(worked), failed=len(failed)
-    )
-
-
-def _why(last: PreflightEvidence, status: Status) -> str:
-    if status in ("worked", "failed"):
-        return f"{last.event} with this signature"
-    if last.unlike:
-        return f"{last.event} with this signature{last.otherwise}"
-    return f"{last.event} with this signature; that is quoted and not measured"
+    why = f"{last.event} with this signature"
+    if status not in ("worked", "failed"):
+        why += last.otherwise or "; that is quoted and not measured"
+    return PreflightAnswer(status, why, plan.name, signature.signature, by=last, worked=len(worked), failed=len(failed))
 
 
 def _of_base(plan: Parsed, lane: Lane, store: Store, signature: Signature) -> PreflightAnswer | None:
@@ -119,7 +124,11 @@ def _read(known: Sequence[Entry], plan: Parsed, lane: Lane, store: Store) -> lis
 
 def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> PreflightEvidence:
     """What a stored launch shows of a plan."""
-    failure = there.receipt.failure
+    failure, block = there.receipt.failure, None
+    if failure is not None:
+        from receipts.estimate.surface import attribution  # only a failure has something to attribute
+
+        block = attribution(there.stated)
     paths = (MICRO_BATCH, SEQUENCE_LENGTH, *(f"features.{name}" for name in lane.nonessential_features))
     values = [(path, there.stated.get(path), plan.stated.get(path)) for path in paths]
     return PreflightEvidence(
@@ -137,32 +146,11 @@ def evidence(known: Entry, there: Parsed, plan: Parsed, lane: Lane) -> Preflight
         chip=failure.chip if failure else None,
         operator=failure.operator if failure else None,
         message=failure.message if failure else None,
-        blocks=_blocks(there) if failure else None,
+        blocks=str(block) if block is not None else None,
         lineage=lineage(there, lane),
         pressures=tuple([(path, str(a), str(b)) for path, a, b in values if a != b]),
         unlike=tuple(unlike(there, plan, lane)),
     )
-
-
-def _blocks(there: Parsed) -> str | None:
-    from receipts.estimate.surface import attribution  # only a failure has something to attribute
-
-    block = attribution(there.stated)
-    return str(block) if block is not None else None
-
-
-def _estimated(plan: Parsed, lane: Lane, signature: Signature, estimator: Estimator) -> PreflightAnswer:
-    fit = estimator(plan, lane)
-    if fit is None:
-        why = "no launch of this signature, none that differs in pressure alone, and no estimate: receipts fit says why"
-        return PreflightAnswer("unknown", why, plan.name, signature.signature)
-    size = f"{amount(fit.total_bytes)} of {amount(fit.budget_bytes)} a chip"
-    most = f", most of it {fit.surface}" if fit.surface else ""
-    if fit.beyond > fit.tolerance:
-        return PreflightAnswer("predicted", f"the estimate is {size}{most}", plan.name, signature.signature, fit=fit)
-    how = "which fits" if fit.beyond <= 0 else f"within the estimator's {100 * fit.tolerance:.0f} %"
-    why = f"no launch like it; the estimate is {size}, {how}"
-    return PreflightAnswer("unknown", why, plan.name, signature.signature, fit=fit)
 
 
 def estimated(plan: Parsed, lane: Lane) -> Fit | None:
@@ -297,18 +285,14 @@ def unlike(there: Parsed, here: Parsed, lane: Lane) -> Iterator[Unlike]:
     """Where two launches of one signature differ all the same, for what both state."""
     theirs, mine = effective(there), effective(here)
     for path, value in theirs.items():
-        if path in mine and mine[path] != value and _counts(path, lane):
+        counts = path.startswith(("wheels.", "platform.")) or path == "code.imported_digest"
+        if path.startswith("flags."):
+            counts = any(fnmatch.fnmatchcase(path.removeprefix("flags."), pattern) for pattern in lane.early_flags)
+        if path in mine and mine[path] != value and counts:
             yield Unlike(path, str(value), str(mine[path]))
     contexts = there.receipt.run.context, here.receipt.run.context
     if None not in contexts and contexts[0] != contexts[1]:
         yield Unlike("run.context", str(contexts[0]), str(contexts[1]))
-
-
-def _counts(path: str, lane: Lane) -> bool:
-    if path.startswith("flags."):
-        name = path.removeprefix("flags.")
-        return any(fnmatch.fnmatchcase(name, pattern) for pattern in lane.early_flags)
-    return path.startswith(("wheels.", "platform.")) or path == "code.imported_digest"
 
 
 def lineage(parsed: Parsed, lane: Lane) -> tuple[tuple[str, str], ...]:

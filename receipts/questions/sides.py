@@ -145,8 +145,8 @@ class _Sides:
         named = [item for group in groups for item in group]
         self._named = {item.id for item in named}
         self._launches = {item.receipt.run.launch for item in named}
-        twins = all(groups) and replicates(groups[0][0], groups[1][0], lane_of(groups[0][0]))
-        ambiguous = twins and bool(self._labels[0] & self._labels[1])
+        self._twins = all(groups) and replicates(groups[0][0], groups[1][0], lane_of(groups[0][0]))
+        ambiguous = self._twins and bool(self._labels[0] & self._labels[1])
         self._open = [not ambiguous and any(item.id not in labelled for item in group) for group in groups]
         self._in_session = self._of_session(named)
         self._other_programs: list[set[str]] = [set(), set()]
@@ -187,7 +187,20 @@ class _Sides:
 
     def joined(self, join: Join, few: Callable[[AlikeLaunch], object] | None) -> Asked:
         """Both sides as `asked` says."""
-        belonging = self._in_session | (self._of_shared_sessions() if join == "label" else frozenset())
+        belonging = set(self._in_session)
+        if join == "label":  # and sound ones of the labels of both sides, of the sessions that have launches of both
+            rows = [
+                [
+                    row
+                    for row in self._rows(at)
+                    if row.sound and row.outcome in UNFAILED and row.label is not None and row.label in self._labels[at]
+                ]
+                for at in (0, 1)
+            ]
+            every = [*rows[0], *rows[1]]
+            numbers = sessions([row.started.timestamp() for row in every], [row.session for row in every])
+            shared = set(numbers[: len(rows[0])]) & set(numbers[len(rows[0]) :])
+            belonging |= {row.id for row, number in zip(every, numbers, strict=True) if number in shared}
         sides = [self._added(at, join, belonging, few) for at in (0, 1)]
         ids = {item.id for side in sides for item in side}
         left_out = (*self._left_out(0, "a", ids), *self._left_out(1, "b", ids))
@@ -200,21 +213,6 @@ class _Sides:
     def _rows(self, at: int) -> Iterable[AlikeLaunch]:
         stored = self._stored[at]
         return (*stored.near, *stored.others) if stored is not None else ()
-
-    def _of_shared_sessions(self) -> frozenset[str]:
-        """Ids of sound stored launches of the labels of both sides, of the sessions that have launches of both."""
-        rows = [
-            [
-                row
-                for row in self._rows(at)
-                if row.sound and row.outcome in UNFAILED and row.label is not None and row.label in self._labels[at]
-            ]
-            for at in (0, 1)
-        ]
-        every = [*rows[0], *rows[1]]
-        numbers = sessions([row.started.timestamp() for row in every], [row.session for row in every])
-        shared = set(numbers[: len(rows[0])]) & set(numbers[len(rows[0]) :])
-        return frozenset(row.id for row, number in zip(every, numbers, strict=True) if number in shared)
 
     def _added(
         self, at: int, join: Join, belonging: Collection[str], few: Callable[[AlikeLaunch], object] | None
@@ -244,11 +242,6 @@ class _Sides:
                 if few is not None:
                     kinds[few(row)] += 1
         return [*side, *sorted(added, key=lambda item: item.receipt.run.started)]
-
-    @property
-    def _twins(self) -> bool:
-        a, b = self._groups
-        return bool(a and b) and replicates(a[0], b[0], self._lane_of(a[0]))
 
     def _joins(self, at: int, candidate: Parsed) -> bool:
         """Whether a launch of the configuration is one of the side: run, asked for and measured as its first one.
@@ -323,17 +316,12 @@ def groups(launches: Iterable[Parsed], lane: Lane) -> list[list[Parsed]]:
         # One configuration: any two of them differ as the first two do.
         if len(alike) < 2 or not replicates(alike[0], alike[1], lane):
             continue
-        own = _without_copies(alike)
+        own, seen = list[Parsed](), set[tuple[float, ...]]()
+        for parsed in alike:
+            steps = distinct_steps(parsed)
+            if seen.isdisjoint(steps):
+                own.append(parsed)
+            seen.update(steps)
         if len(own) > 1:
             replicated.append(own)
     return replicated
-
-
-def _without_copies(launches: Sequence[Parsed]) -> list[Parsed]:
-    kept, seen = list[Parsed](), set[tuple[float, ...]]()
-    for parsed in launches:
-        steps = distinct_steps(parsed)
-        if seen.isdisjoint(steps):
-            kept.append(parsed)
-        seen.update(steps)
-    return kept

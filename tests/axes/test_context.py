@@ -14,7 +14,7 @@ from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.judging.verdict import Comparison
 from receipts.publish.comparison import page
-from receipts.publish.markdown import markdown
+from receipts.publish.markup import markdown
 from receipts.receipt import Document, Parsed
 from receipts.store import open_store
 from receipts.workflows.submit import submit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from receipts.publish.pictures.svg import CATEGORIES, INK, PAPER, contrast, ink_on
+from receipts.publish.svg import CATEGORIES, INK, PAPER, contrast, ink_on
 
 
 @pytest.mark.parametrize("colour", CATEGORIES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from receipts.publish.html import document, html
+from receipts.publish.markup import document, html
 from receipts.publish.page import Badge, Code, Column, Entry, Link, Mark, Page, Section, Table, row
 from receipts.publish.terminal import Terminal
 

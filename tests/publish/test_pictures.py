@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from receipts.publish.pictures import forest
-from receipts.publish.pictures.steps import Ran, Trace, launches_picture
-from receipts.publish.pictures.steps import steps_picture as drawn_steps
-from receipts.publish.pictures.svg import MARKS, VARIABLES, contrast
+from receipts.publish import plots
+from receipts.publish.plots import Ran, Trace, launches_picture
+from receipts.publish.plots import steps_picture as drawn_steps
 from receipts.publish.report import frontier
+from receipts.publish.svg import MARKS, VARIABLES, contrast
 
 pytestmark = pytest.mark.slow
 
@@ -34,10 +34,10 @@ def sequence_picture(label: str = "dense", name: str = "p1") -> str | None:
 
 def effects(label: str = "buckets 1 → 2", name: str = "p6") -> str | None:
     found = [
-        forest.ForestRow(label, 1.1, 1.08, 1.12, 0.01, True),
-        forest.ForestRow("rate", 0.999, 0.98, 1.02, 0.01, False),
+        plots.ForestRow(label, 1.1, 1.08, 1.12, 0.01, True),
+        plots.ForestRow("rate", 0.999, 0.98, 1.02, 0.01, False),
     ]
-    return forest.picture(found, name=name, title=label)
+    return plots.effects_picture(found, name=name, title=label)
 
 
 def steps_picture(label: str = "pair", name: str = "p4") -> str | None:
@@ -207,7 +207,7 @@ def test_nothing_to_draw_is_no_picture() -> None:
 
 
 def test_a_lone_effect_is_no_picture() -> None:
-    assert forest.picture([forest.ForestRow("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
+    assert plots.effects_picture([plots.ForestRow("a", 1.1, 1.0, 1.2, 0.01, True)], name="p", title="t") is None
 
 
 def test_an_effect_lies_where_its_axis_says_and_what_is_open_is_hollow() -> None:

@@ -20,7 +20,7 @@ from receipts.publish.report.functions import days
 from receipts.publish.report.render import first_screen, page, render
 from receipts.publish.report.template import environment
 from receipts.questions.week.collect import WeekData
-from receipts.questions.week.ref import cut
+from receipts.questions.week.data import cut
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 

@@ -20,7 +20,7 @@ from receipts.base.errors import DiskError, ResourceError, UsageError
 from receipts.base.files import write_folder
 from receipts.base.untrusted_text import plain
 from receipts.cli import main
-from receipts.publish.html import _broken
+from receipts.publish.markup import _broken
 from receipts.publish.page import Code, Link, Mark
 from receipts.publish.report.render import page, render
 from receipts.publish.report.template import _Reader, environment

@@ -16,7 +16,7 @@ from receipts.cli import main
 from receipts.metrics.registry import Taint
 from receipts.publish.page import Figure, Link
 from receipts.publish.report import frontier
-from receipts.questions.week import series
+from receipts.questions.week import frontier as week_frontier
 from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import Week, moment
 from receipts.questions.week.reader import Item, ReportReader
@@ -69,7 +69,7 @@ def before(weeks: float, hour: float = 9) -> datetime:
     return datetime(2026, 3, 4, tzinfo=UTC) - timedelta(weeks=weeks) + timedelta(hours=hour)
 
 
-def course(data: WeekData) -> series.LaneCourse:
+def course(data: WeekData) -> week_frontier.LaneCourse:
     (found,) = data.courses.values()
     assert found is not None
     return found
@@ -123,13 +123,13 @@ def test_what_is_valid_no_more_under_the_present_rules_takes_nothing(store: Stor
     assert [item.week for item in course(data).taken] == ["2026-W08", "2026-W09"]
     reader = Stricter(store, cases.rulebook(), END)
     (lane,) = data.lanes
-    found = series.lane_course(reader, lane.name, lane.leaders, lane.ranked, END)
+    found = week_frontier.lane_course(reader, lane.name, lane.leaders, lane.ranked, END)
     assert found is not None
     assert [item.week for item in found.taken] == ["2026-W08", "2026-W10"]
 
 
 def test_what_led_before_the_weeks_shown_still_has_to_be_beaten(store: Store) -> None:
-    old = series.MAX_WEEKS + 4
+    old = week_frontier.MAX_WEEKS + 4
     data = fill_each(store, repeated(before(old), 0.8), repeated(before(2), 0.9), repeated(before(0), 0.7))
     found = course(data)
     assert len(found.taken) == 2

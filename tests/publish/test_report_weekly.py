@@ -19,12 +19,12 @@ from receipts.cli import main
 from receipts.publish.report.render import render
 from receipts.questions.week import failures
 from receipts.questions.week.collect import WeekData, collect
+from receipts.questions.week.data import Cut, refs_in
 from receipts.questions.week.failures import offenses
 from receipts.questions.week.interval import Week, asked, moment
 from receipts.questions.week.links import MAX_NEAREST, ComparedPair, Configurations, Links, Neighbours
 from receipts.questions.week.pairs import _judged
 from receipts.questions.week.reader import ReportReader
-from receipts.questions.week.ref import Cut, refs_in
 from receipts.receipt import Parsed
 from receipts.store import Store, open_store
 

@@ -17,7 +17,7 @@ from receipts.cli.group import run
 from receipts.judging.comparison import Request, compare
 from receipts.judging.facts import Facts
 from receipts.metrics import Launch
-from receipts.publish.noise import page
+from receipts.publish.tables import noise_floors
 from receipts.questions.noise import noise_floor, survey, with_floor
 from receipts.questions.sides import StoredLaunches, asked, groups
 from receipts.receipt import Document, Parsed
@@ -226,7 +226,7 @@ def test_a_declared_floor_is_called_declared(tmp_path: Path, capsys: pytest.Capt
     with stored(tmp_path / "noise.sqlite", group) as store:
         (found,) = survey(store, FixedLanes(lane), name)
     assert (found.declared, found.delta, found.delta_source) == (0.008, 0.01, "default")
-    output.show(page([found], combined_checks([found.check])))
+    output.show(noise_floors([found], combined_checks([found.check])))
     assert "declared, not measured" in capsys.readouterr().out
 
 

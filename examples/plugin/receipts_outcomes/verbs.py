@@ -17,7 +17,7 @@ def report(session: Session, out: Path) -> Answer:
     Examples:
       receipts report outcomes outcomes.md
     """
-    from receipts.publish.markdown import markdown
+    from receipts.publish.markup import markdown
     from receipts_outcomes.question import outcomes
 
     out.write_text(f"{markdown(outcomes(session).page(), document=True)}\n")

@@ -244,7 +244,7 @@ def fit(
 
 def _drawn(estimates: list[MemoryEstimate]) -> str:
     from receipts.publish.fit import picture
-    from receipts.publish.pictures.svg import svg_file
+    from receipts.publish.svg import svg_file
 
     drawn = svg_file(picture(estimates))
     if drawn is None:

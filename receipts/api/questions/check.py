@@ -185,7 +185,7 @@ def verify(
     other, 2 wrong call, 3 a file is missing.
     """
     from receipts.base.errors import UsageError
-    from receipts.publish.integrity import verified
+    from receipts.publish.tables import verified
     from receipts.workflows.evidence import by_digest
 
     if bool(receipts) == every:

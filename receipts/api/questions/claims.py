@@ -63,7 +63,7 @@ def claim_show(session: Session, claim_id: OneClaim) -> Answer:
       receipts claim show mtp-off
       receipts claim show mtp-off --json
     """
-    from receipts.publish.claim import history as page
+    from receipts.publish.verdict import history as page
     from receipts.questions.claims.stored import history
 
     past = history(session.store, claim_id, session.rulebook)
@@ -148,7 +148,7 @@ def judged(
 def together(verdicts: list[ClaimVerdict], code: int, notes: tuple[str, ...] = ()) -> Answer:
     """Several verdicts as one answer."""
     from receipts.judging.verdict import verdict_to_json
-    from receipts.publish.claim import together as page
+    from receipts.publish.verdict import together as page
 
     data = [verdict_to_json(item) for item in verdicts]
     return Answer(data, lambda: page(verdicts), code, notes, rows=data)
@@ -195,7 +195,7 @@ def claim_footnote(
       receipts claim footnote mtp-off --file claims.toml
     """
     from receipts.judging.verdict import verdict_to_json
-    from receipts.questions.claims.wording import footnote as written
+    from receipts.questions.claims.assessment import footnote as written
 
     groups, store = claims_of(session, [file] if file is not None else [], every=file is None)
     verdict = next(iter(judged(session, groups, store, [claim_id])), None)
@@ -254,7 +254,7 @@ def impact(
     codes: 0 the receipt is in force, or nothing quotes it; 3 it is superseded or retracted, and what is listed is
     stale.
     """
-    from receipts.publish.claim import impacted as page
+    from receipts.publish.verdict import impacted as page
     from receipts.questions.claims.stored import impact
 
     store = session.store

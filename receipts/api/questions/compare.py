@@ -215,7 +215,7 @@ def neighbours(
     from receipts.api.lists import neighbours_as_data
     from receipts.axes import axis_named
     from receipts.publish.tables import neighbours as page
-    from receipts.questions.neighbours import neighbours
+    from receipts.questions.comparisons import neighbours
 
     if axis is not None:
         axis = axis_named(axis)
@@ -253,7 +253,7 @@ def noise(
     other and by σ, and which gate or how many launches fail one in a hundred. Exit codes: 0 a floor was measured, 1 the
     self-check failed, or the gate fails more than one in twenty equal launches, 2 wrong call, 3 nothing measured yet.
     """
-    from receipts.publish.noise import page
+    from receipts.publish.tables import noise_floors
     from receipts.questions.gate import share
     from receipts.questions.noise import survey
     from receipts.stats.noise import combined_checks
@@ -270,7 +270,7 @@ def noise(
     classes = [_noise_data(item) for item in floors]
     return Answer(
         {"classes": classes, "self_check": _self_check(check)},
-        lambda: page(floors, check),
+        lambda: noise_floors(floors, check),
         1 if alarm else 0 if any(item.floor.sigma is not None for item in floors) else 3,
         rows=classes,
     )
@@ -280,7 +280,7 @@ def _noise_data(item: LaneNoise) -> dict[str, Any]:
     """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
     from dataclasses import asdict
 
-    from receipts.publish.noise import missing
+    from receipts.publish.tables import noise_missing
 
     return {
         **asdict(item.shape),
@@ -291,7 +291,7 @@ def _noise_data(item: LaneNoise) -> dict[str, Any]:
         "delta_source": item.delta_source,
         "self_check": _self_check(item.check),
         **({"gate": {**item.gate._asdict(), "rate": item.gate.rate}} if item.gate is not None else {}),
-        "missing": missing(item),
+        "missing": noise_missing(item),
     }
 
 

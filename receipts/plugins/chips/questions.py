@@ -63,7 +63,7 @@ def chips(session: Session, a: Before, b: After = None, *, phase: Phase = None, 
     from receipts.api.session import documents
     from receipts.base.errors import UsageError
     from receipts.plugins.chips.page import ChipMap, changed, one
-    from receipts.publish.pictures.svg import svg_file
+    from receipts.publish.svg import svg_file
     from receipts.questions.noise import noise_floor
 
     def answer(item: ChipMap) -> Answer:

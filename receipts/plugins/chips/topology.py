@@ -23,8 +23,8 @@ from typing import Final, Literal, NamedTuple
 
 from receipts.base.units import GIB
 from receipts.metrics.chips import MAX_NAMED
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, WIDTH, Canvas, cut
+from receipts.publish import svg
+from receipts.publish.svg import DOTTED, FAINT, INK, LINE, MARKS, SMALL, WIDTH, Canvas, cut
 from receipts.receipt.accelerators import find_accelerator
 
 _SHAPE: Final = re.compile(r"\d{1,6}(?:\s*[x×*]\s*\d{1,6}){0,2}", re.IGNORECASE)

@@ -153,7 +153,7 @@ def mlperf(
     Exit codes: 0 printed or written, 2 wrong call or nothing imported, 4 the store failed.
     """
     from receipts.plugins.exchange.published import LANE, pair_of, pairs, submissions
-    from receipts.publish.markdown import markdown
+    from receipts.publish.markup import markdown
     from receipts.store import Condition, Filters
 
     lane = session.rulebook.lanes.get(LANE)

@@ -116,7 +116,7 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
 
 def _html(page: Page, ids: set[str], here: str = "index.html", **values: Any) -> str:
     """A page whose links lead to files of the site; what it does not hold is text."""
-    from receipts.publish.html import anchors, environment
+    from receipts.publish.markup import anchors, environment
 
     known, given = set(anchors(page.sections)), {"root": "", "raw": "", "id": "", **values}
 

@@ -27,8 +27,8 @@ from receipts.store.query.reports import facets
 
 if TYPE_CHECKING:
     from receipts.plugins.serve.server import Server
+    from receipts.questions.week.frontier import LaneCourse
     from receipts.questions.week.reader import Item
-    from receipts.questions.week.series import LaneCourse
     from receipts.store import Entry as Stored
 
 

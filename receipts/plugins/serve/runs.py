@@ -22,10 +22,10 @@ from receipts.base.units import counted
 from receipts.metrics.chips import account
 from receipts.plugins.serve.operation import Call
 from receipts.plugins.serve.view import RATE, ROWS, View, in_words, may, moment, run, url
+from receipts.publish import plots
 from receipts.publish.comparison import bridge_command
 from receipts.publish.page import Figure, Link, Page, Section, marked, table_of
-from receipts.publish.pictures import forest
-from receipts.publish.pictures.steps import Ran, Trace, launches_picture, steps_picture
+from receipts.publish.plots import Ran, Trace, launches_picture, steps_picture
 from receipts.publish.readings import named, number
 from receipts.store import Condition, Filters, condition
 from receipts.store.query import is_condition
@@ -117,7 +117,7 @@ def comparison(call: Call) -> View:
     metric = given.get("metric") or metrics.DEFAULT
     answer = call.store.compare(sides[0], sides[1], metric=metric)
     shown = in_words(answer.page())
-    figure, sections = forest.of_comparison(answer.verdict), list(shown.sections)
+    figure, sections = plots.comparison_figure(answer.verdict), list(shown.sections)
     if figure is not None:
         sections = [replace(item, figures=(figure,)) if item.id == "effect" else item for item in sections]
     launches = sorted(

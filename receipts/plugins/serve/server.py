@@ -40,7 +40,7 @@ from receipts.workflows import spool
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook
     from receipts.plugins.serve.workers import Workers
-    from receipts.questions.week.series import LaneCourse
+    from receipts.questions.week.frontier import LaneCourse
 
 
 T = TypeVar("T")

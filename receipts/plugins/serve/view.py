@@ -91,7 +91,7 @@ def rendered(view: View, here: str, who: str, form: str, live: str = "") -> str:
 
     ``live`` is the script of a page that follows the store.
     """
-    from receipts.publish.html import anchors, environment
+    from receipts.publish.markup import anchors, environment
 
     known = set(anchors(view.page.sections))
 

@@ -17,6 +17,7 @@ from receipts.base.units import counted
 from receipts.base.units import signed as signed_number
 from receipts.base.untrusted_text import UNKNOWN, short
 from receipts.plugins.study.bridge import percent
+from receipts.publish import svg
 from receipts.publish.page import (
     Cell,
     Figure,
@@ -30,8 +31,8 @@ from receipts.publish.page import (
     sections_of,
     table_of,
 )
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import (
+from receipts.publish.readings import effect_word, moved, signed
+from receipts.publish.svg import (
     BELOW,
     FAINT,
     LINE,
@@ -45,7 +46,6 @@ from receipts.publish.pictures.svg import (
     cut,
     nice,
 )
-from receipts.publish.readings import effect_word, moved, signed
 from receipts.publish.text import words
 
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ def bridge(
     from receipts.api.answer import Answer
     from receipts.plugins.study.bridge import bridge, bridge_as_data, bridge_as_dot
     from receipts.plugins.study.bridge_page import bridge_page, bridge_picture
-    from receipts.publish.pictures.svg import svg_file
+    from receipts.publish.svg import svg_file
     from receipts.questions.plan import file_name
 
     store = session.store

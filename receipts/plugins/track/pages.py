@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from receipts import metrics
 from receipts.base.units import signed_percent
+from receipts.publish import svg
 from receipts.publish.page import Figure, Page, Section, Table, sections_of, table_of
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import (
+from receipts.publish.readings import ends, named, number, signed
+from receipts.publish.svg import (
     BELOW,
     FAINT,
     INK,
@@ -30,7 +31,6 @@ from receipts.publish.pictures.svg import (
     frame,
     nice,
 )
-from receipts.publish.readings import ends, named, number, signed
 from receipts.publish.tables import incidents
 from receipts.publish.text import words
 

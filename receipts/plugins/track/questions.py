@@ -59,7 +59,7 @@ def history(
     from receipts.base.environment import extra
     from receipts.plugins.track.line import history_of
     from receipts.plugins.track.pages import history_page, history_picture
-    from receipts.publish.pictures.svg import svg_file
+    from receipts.publish.svg import svg_file
     from receipts.store.query.terms import path_of
 
     if (receipt is None) == (lane is None):

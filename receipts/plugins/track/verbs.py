@@ -60,7 +60,7 @@ def watch_command(session: Session, since: str, lane: str | None, metric: str, o
     from receipts.base.units import moment
     from receipts.plugins.track.pages import watched
     from receipts.plugins.track.watch import watch
-    from receipts.publish.markdown import markdown
+    from receipts.publish.markup import markdown
 
     extra("ruptures", "history")
     send = outbox(session)

@@ -16,9 +16,9 @@ from receipts.plugins.why.difference import Difference, Line
 from receipts.plugins.why.explanation import Explanation, shares_of, steps_of
 from receipts.plugins.why.profile import WAIT, Profile
 from receipts.plugins.why.refusals import RECORD
+from receipts.publish import svg
 from receipts.publish.page import Cell, Figure, Mark, Page, Section, Table, sections_of, table_of
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import (
+from receipts.publish.svg import (
     BELOW,
     FAINT,
     LINE,

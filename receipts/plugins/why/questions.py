@@ -75,7 +75,7 @@ def why(
     from receipts.api.comparison import gather
     from receipts.plugins.why.explanation import METRIC, explain, explanation_as_data
     from receipts.plugins.why.page import explanation_page, picture, waterfall
-    from receipts.publish.pictures.svg import svg_file
+    from receipts.publish.svg import svg_file
 
     compared = gather(session, a, b, metric=METRIC, waivers=waivers, study=study, join=join)
     sides = compared.sides.a, compared.sides.b

@@ -7,17 +7,16 @@ with the spread of repeated launches; what is proven is filled, what is reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Final, Literal
 
 from receipts.base.units import counted
 from receipts.base.untrusted_text import plain
-from receipts.publish.page import Cell, Figure, Table, table_of
-from receipts.publish.pictures import svg
-from receipts.publish.pictures.svg import (
+from receipts.publish import svg
+from receipts.publish.page import Cell, Figure, table_of
+from receipts.publish.report.page import link
+from receipts.publish.svg import (
     BELOW,
     FAINT,
     LEFT,
@@ -36,11 +35,10 @@ from receipts.publish.pictures.svg import (
     frame,
     upward,
 )
-from receipts.publish.report.page import link
 from receipts.publish.text import number
 from receipts.questions.week.data import BestResult
+from receipts.questions.week.frontier import LaneCourse
 from receipts.questions.week.interval import Week
-from receipts.questions.week.series import LaneCourse, LaunchMark
 
 if TYPE_CHECKING:
     from receipts.questions.ceiling import Ceilings
@@ -103,7 +101,26 @@ def lanes_picture(lanes: Sequence[LaneCourse], *, name: str, title: str) -> str:
     leaders = ((item, number(item.leader.tokens_per_second_per_chip)) for item in lanes)
     texts = (f"{item.lane}, {item.shape}: {rate} tokens/s/chip, {_leads(item.leader)}" for item, rate in leaders)
     alt = "; ".join(texts)
-    paint = partial(_paint_lanes, lanes, weeks, row)
+
+    def paint(canvas: Canvas) -> None:
+        panel = None
+        for index, item in enumerate(lanes):
+            top = index * row + _HEAD
+            # The lane, what is drawn of it, and who leads it.
+            y = top - 8.0
+            lane = cut(plain(item.lane), 150.0)
+            canvas.label(6.0, y, lane, bold=True)
+            left = 14.0 + svg.extent(lane) * 1.1
+            proven = item.leader.standing == "proven"
+            text = cut(f"{'✓' if proven else '?'} {_leads(item.leader)}", 250.0, SMALL)
+            canvas.label(_WIDTH - 4.0, y, text, ha="right", size=SMALL, colour=YES if proven else _OPEN.light)
+            room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
+            if room > 40.0:
+                canvas.label(left, y, cut(plain(item.shape), room, SMALL), size=SMALL, colour=FAINT)
+            panel = _panel(item, weeks, top, _WIDTH, row - _HEAD - 8.0, canvas)
+        assert panel is not None  # there is a lane
+        _name_weeks(canvas, panel, weeks)
+
     return svg.inline_svg(paint, name=name, width=_WIDTH, height=height, title=title, alt=alt)
 
 
@@ -117,37 +134,6 @@ def _weeks(lanes: Sequence[LaneCourse]) -> list[Week]:
     """The weeks in which launches ran, in order."""
     moments = [one.ran for item in lanes for one in item.marks]
     return sorted({Week.of(at) for at in moments}, key=lambda week: week.since)[-MAX_WEEKS:]
-
-
-def _places(item: LaneCourse, weeks: Sequence[Week]) -> list[float | None]:
-    """Where the launches of a lane are: those of a week follow each other in it; None before the weeks shown."""
-    numbers = {week: at for at, week in enumerate(weeks)}
-    of, seen = [Week.of(one.ran) for one in item.marks], Counter[Week]()
-    sizes, places = Counter(of), list[float | None]()
-    for week in of:
-        places.append(numbers[week] + (seen[week] + 0.5) / sizes[week] if week in numbers else None)
-        seen[week] += 1
-    return places
-
-
-def _paint_lanes(lanes: Sequence[LaneCourse], weeks: Sequence[Week], row: float, canvas: Canvas) -> None:
-    panel = None
-    for index, item in enumerate(lanes):
-        top = index * row + _HEAD
-        # The lane, what is drawn of it, and who leads it.
-        y = top - 8.0
-        lane = cut(plain(item.lane), 150.0)
-        canvas.label(6.0, y, lane, bold=True)
-        left = 14.0 + svg.extent(lane) * 1.1
-        proven = item.leader.standing == "proven"
-        text = cut(f"{'✓' if proven else '?'} {_leads(item.leader)}", 250.0, SMALL)
-        canvas.label(_WIDTH - 4.0, y, text, ha="right", size=SMALL, colour=YES if proven else _OPEN.light)
-        room = _WIDTH - 14.0 - svg.extent(text, SMALL) - left
-        if room > 40.0:
-            canvas.label(left, y, cut(plain(item.shape), room, SMALL), size=SMALL, colour=FAINT)
-        panel = _panel(item, weeks, top, _WIDTH, row - _HEAD - 8.0, canvas)
-    assert panel is not None  # there is a lane
-    _name_weeks(canvas, panel, weeks)
 
 
 def lane_figure(item: LaneCourse, anchor: str, width: float) -> Figure:
@@ -175,7 +161,13 @@ def _panel(item: LaneCourse, weeks: Sequence[Week], top: float, width: float, he
     panel = Panel(6.0, top, width - 6.0 - _RIGHT, height, x, Scale(low - edge, high + edge))
     starts = [(panel.at(at, 0.0)[0], panel.top, panel.bottom) for at in range(len(weeks) + 1)]
     canvas.uprights(starts, colour=LINE, width=0.6)
-    places = _places(item, weeks)
+    # The launches of a week follow each other in it; those before the weeks shown have no place.
+    numbers = {week: at for at, week in enumerate(weeks)}
+    of, seen = [Week.of(one.ran) for one in item.marks], Counter[Week]()
+    sizes, places = Counter(of), list[float | None]()
+    for week in of:
+        places.append(numbers[week] + (seen[week] + 0.5) / sizes[week] if week in numbers else None)
+        seen[week] += 1
     _frontier(canvas, panel, item, places)
     launches = [(at, one) for at, one in zip(places, item.marks, strict=True) if at is not None]
     for status, mark in _MARKS.items():
@@ -188,20 +180,16 @@ def _name_weeks(canvas: Canvas, panel: Panel, weeks: Sequence[Week]) -> None:
     below(canvas, panel, [(at + 0.5, str(week)[5:]) for at, week in enumerate(weeks)], f"week of {weeks[-1].year}")
 
 
-def _since(moment: datetime, mark: LaunchMark) -> bool:
-    return mark.ran >= moment
-
-
 def _frontier(canvas: Canvas, panel: Panel, item: LaneCourse, places: Sequence[float | None]) -> None:
     rate, right = item.leader.tokens_per_second_per_chip or 0.0, panel.right
 
-    def place(reached: Callable[[LaunchMark], bool]) -> float:
+    def place(reached: Iterable[bool]) -> float:
         """Where the first launch is that reached something; at the left where none shown did."""
-        at = next((at for at, one in zip(places, item.marks, strict=True) if reached(one)), None)
+        at = next((at for at, did in zip(places, reached, strict=True) if did), None)
         return panel.left if at is None else panel.at(at, 0.0)[0]
 
     if item.taken:
-        ends = [place(partial(_since, one.ran)) for one in item.taken]
+        ends = [place(mark.ran >= one.ran for mark in item.marks) for one in item.taken]
         for one, left, end in zip(item.taken, ends, [*ends[1:], right], strict=True):
             if one.low is not None and one.high is not None:
                 bottom, top = panel.at(0.0, one.low)[1], panel.at(0.0, one.high)[1]
@@ -214,7 +202,7 @@ def _frontier(canvas: Canvas, panel: Panel, item: LaneCourse, places: Sequence[f
         colour, y = YES, steps[-1][1]
     else:
         y = panel.at(0.0, rate)[1]
-        left = place(lambda mark: mark.rate >= rate * 0.999)
+        left = place(mark.rate >= rate * 0.999 for mark in item.marks)
         canvas.line([(left, y), (right, y)], colour=_OPEN.light, width=1.4, dash=(3, 2))
         colour = _OPEN.light
     canvas.label(right + 6.0, y, number(rate), size=SMALL, bold=True, colour=colour)
@@ -277,42 +265,30 @@ def sequence_picture(points: Sequence[SequencePoint], *, name: str, title: str) 
     if len(drawn) < MIN_POINTS or len({item.length for item in drawn}) < LENGTHS:
         return None
     height = sum(_TOP + _HEIGHTS[kind] for kind in kinds) + BELOW + svg.legend_height(names)
-    paint = partial(_paint_sequence, drawn, names, kinds)
-    return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title=title, alt=_alt_of(drawn))
 
+    def paint(canvas: Canvas) -> None:
+        lengths = sorted({item.length for item in drawn})
+        low, high = lengths[0], lengths[-1]
+        # Half an octave on both sides, so that no mark is on an edge.
+        x = Scale(low / 2**0.5, high * 2**0.5, log=True)
+        width, top = WIDTH - LEFT - RIGHT, 0.0
+        for kind in kinds:
+            values = ((item.read(kind), *(item.interval(kind) or ())) for item in drawn)
+            marks = upward([value for several in values for value in several if value is not None])
+            panel = Panel(LEFT, top + _TOP, width, _HEIGHTS[kind], x, Scale(marks[0], marks[-1]))
+            frame(canvas, panel, title=_TITLES[kind], ticks=marks)
+            _series(canvas, panel, drawn, names, kind)
+            top = panel.bottom
+        below(canvas, panel, [(length, _tokens(length)) for length in lengths], "sequence length, tokens (log scale)")
+        svg.draw_legend(canvas, names, panel.bottom + BELOW)
 
-def _alt_of(points: Sequence[SequencePoint]) -> str:
     parts = []
-    for item in points:
+    for item in drawn[:24]:
         numbers = [f"{item.rate:,.0f} tokens/s/chip"] if item.rate is not None else []
         numbers += [f"MFU {item.mfu * 100:.1f} %"] if item.mfu is not None else []
         how = "proven" if item.accepted else "reported"
         parts.append(f"{item.series} at {item.length:,} tokens: {', '.join(numbers)}, {how}")
-    return "; ".join(parts[:24])
-
-
-def _paint_sequence(
-    points: Sequence[SequencePoint], names: Sequence[str], kinds: Sequence[str], canvas: Canvas
-) -> None:
-    lengths = sorted({item.length for item in points})
-    low, high = lengths[0], lengths[-1]
-    # Half an octave on both sides, so that no mark is on an edge.
-    x = Scale(low / 2**0.5, high * 2**0.5, log=True)
-    width, top = WIDTH - LEFT - RIGHT, 0.0
-    for kind in kinds:
-        values = [value for item in points for value in _values(item, kind)]
-        marks = upward(values)
-        panel = Panel(LEFT, top + _TOP, width, _HEIGHTS[kind], x, Scale(marks[0], marks[-1]))
-        frame(canvas, panel, title=_TITLES[kind], ticks=marks)
-        _series(canvas, panel, points, names, kind)
-        top = panel.bottom
-    below(canvas, panel, [(length, _tokens(length)) for length in lengths], "sequence length, tokens (log scale)")
-    svg.draw_legend(canvas, names, panel.bottom + BELOW)
-
-
-def _values(item: SequencePoint, kind: str) -> list[float]:
-    value, interval = item.read(kind), item.interval(kind)
-    return [part for part in (value, *(interval or ())) if part is not None]
+    return svg.inline_svg(paint, name=name, width=WIDTH, height=height, title=title, alt="; ".join(parts))
 
 
 def _series(canvas: Canvas, panel: Panel, points: Sequence[SequencePoint], names: Sequence[str], kind: str) -> None:
@@ -352,15 +328,48 @@ def over_sequence(anchor: str, lane: LaneWeek, reached: Ceilings) -> Figure | No
         if item.grade == grade
     }
     every = (*lane.frontier, *lane.stated)
-    points = [_point(item, item.series(every), grades) for item in every]
-    drawn = [item for item in points if item is not None]
+    drawn = []
+    for item in every:
+        if item.sequence_length is None:
+            continue
+        proven = item.standing == "proven"
+        shape = (item.shape, item.chips, item.sequence_length, item.micro_batch, item.depth)
+        drawn.append(
+            SequencePoint(
+                series=item.series(every),
+                length=item.sequence_length,
+                rate=item.tokens_per_second_per_chip,
+                mfu=item.mfu,
+                accepted=proven,
+                low=item.low if proven else None,
+                high=item.high if proven else None,
+                grade=grades.get(shape) if item.standing != "reported" else None,
+            )
+        )
     shown, kept = shown_points(drawn)
     if len(shown) < MIN_POINTS or len({item.length for item in shown}) < LENGTHS:
         return None
     left = len({item.series for item in drawn}) - len(kept)
     title = f"{plain(lane.name)}: rate and MFU over sequence length"
-    caption, table = _caption(title, left, shown), _table(title, lane)
-    return Figure(anchor, caption, lambda name: sequence_picture(drawn, name=name, title=title), table)
+    # Intervals of the frontier; everything else is in the tables that the section has.
+    header = (
+        "receipt | sequence [tokens] | geometric mean [tokens/s/chip] | 95 % interval [tokens/s/chip] | #launches | "
+        "#sessions"
+    )
+    rows = [
+        (
+            *(link(best.receipt), number(best.sequence_length), number(best.tokens_per_second_per_chip)),
+            *(f"{number(best.low)} to {number(best.high)}", number(best.launches), number(best.sessions)),
+        )
+        for best in lane.frontier
+        if best.low is not None
+    ]
+    return Figure(
+        anchor,
+        _caption(title, left, shown),
+        lambda name: sequence_picture(drawn, name=name, title=title),
+        table_of(title, header, rows) if rows else None,
+    )
 
 
 def _caption(title: str, left: int, shown: Sequence[SequencePoint]) -> Cell:
@@ -385,39 +394,3 @@ def _caption(title: str, left: int, shown: Sequence[SequencePoint]) -> Cell:
         (left > 0, f"{left} more series are in the table."),
     )
     return (" ".join([f"{title}.", *(text for holds, text in parts if holds)]),)
-
-
-_Shape = tuple[object, ...]
-
-
-def _point(item: BestResult, name: str, grades: Mapping[_Shape, Grade]) -> SequencePoint | None:
-    if item.sequence_length is None:
-        return None
-    shape = (item.shape, item.chips, item.sequence_length, item.micro_batch, item.depth)
-    return SequencePoint(
-        series=name,
-        length=item.sequence_length,
-        rate=item.tokens_per_second_per_chip,
-        mfu=item.mfu,
-        accepted=item.standing == "proven",
-        low=item.low if item.standing == "proven" else None,
-        high=item.high if item.standing == "proven" else None,
-        grade=grades.get(shape) if item.standing != "reported" else None,
-    )
-
-
-def _table(title: str, lane: LaneWeek) -> Table | None:
-    """Intervals of the frontier; everything else is in the tables that the section has."""
-    header = (
-        "receipt | sequence [tokens] | geometric mean [tokens/s/chip] | 95 % interval [tokens/s/chip] | #launches | "
-        "#sessions"
-    )
-    rows = [
-        (
-            *(link(item.receipt), number(item.sequence_length), number(item.tokens_per_second_per_chip)),
-            *(f"{number(item.low)} to {number(item.high)}", number(item.launches), number(item.sessions)),
-        )
-        for item in lane.frontier
-        if item.low is not None
-    ]
-    return table_of(title, header, rows) if rows else None

@@ -18,8 +18,7 @@ from receipts.base.units import counted
 from receipts.base.untrusted_text import plain
 from receipts.publish.page import Cell, Code, Entry, Link, Part, Points, Row, Section, Table, marked, text
 from receipts.publish.text import NOTE, amount, number
-from receipts.questions.week.data import Described
-from receipts.questions.week.ref import Cut, Ref
+from receipts.questions.week.data import Cut, Described, Ref
 
 if TYPE_CHECKING:
     from receipts.judging.rule import Rule
@@ -154,19 +153,16 @@ def _rule_entry(code: str, item: Rule | None) -> Entry:
     if item is None:
         missing = (("rule", ("The rule set in force holds no such rule.",)),)
         return Entry(f"{_PREFIX}{code}", (plain(code),), missing)
-    facts = tuple(
-        (name.lower(), _spelt(plain(" ".join(text.split()), MAX_TEXT))) for name, text in _PART.findall(item.page)
-    )
+    facts: list[tuple[str, Cell]] = []
+    for name, written in _PART.findall(item.page):
+        # What is between backticks is read sign by sign; one without its other, where a text was cut, opens nothing.
+        pieces = plain(" ".join(written.split()), MAX_TEXT).split("`")
+        closed = len(pieces) - (len(pieces) + 1) % 2
+        parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
+        facts.append((name.lower(), tuple(part for part in parts if part)))
     title = f"{item.code} {item.name.replace('_', ' ')}"
-    return Entry(f"{_PREFIX}{item.code}", (title,), facts, line=(_LEVELS.get(item.level.value, item.level.value),))
-
-
-def _spelt(text: str) -> Cell:
-    """A page's text; what is between backticks is to be read sign by sign."""
-    pieces = text.split("`")
-    closed = len(pieces) - (len(pieces) + 1) % 2  # a sign without its other, where a text was cut, opens nothing
-    parts = [Code(piece) if at % 2 and at < closed else piece for at, piece in enumerate(pieces)]
-    return tuple(part for part in parts if part)
+    level = _LEVELS.get(item.level.value, item.level.value)
+    return Entry(f"{_PREFIX}{item.code}", (title,), tuple(facts), line=(level,))
 
 
 def receipts_section(receipts: Sequence[Described]) -> Section:

@@ -87,6 +87,7 @@ def fault(name: str, error: Exception) -> ResourceError:
 def environment(folders: tuple[Path, ...] = ()) -> Environment:
     """What renders these templates: those of the user's folders first, then those that ship."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_eval_context
+    from markupsafe import Markup
 
     jinja = Environment(
         loader=FileSystemLoader([*folders, bundled_folder("reports")]),
@@ -98,7 +99,7 @@ def environment(folders: tuple[Path, ...] = ()) -> Environment:
         optimized=False,  # a page is rendered once, and looking for constants costs more than they do
         finalize=pass_eval_context(lambda _, value: encoded(value)),  # so that no constant is escaped before
     )
-    jinja.filters.update(FILTERS, joined=_joined)
+    jinja.filters.update(FILTERS, joined=lambda items, between=", ": Markup(between).join(map(encoded, items)))
     jinja.globals.update(FUNCTIONS, columns=_columns)
     return jinja
 
@@ -130,12 +131,6 @@ def encoded(value: Any) -> Any:
 def _escaped(value: object) -> str:
     text = _MEANS_MORE.sub(r"\\\g<0>", plain(value, CELL))
     return _EDGE.sub(lambda match: "&#32;" * len(match[0]), text)
-
-
-def _joined(items: Iterable[Any], between: str = ", ") -> Any:
-    from markupsafe import Markup
-
-    return Markup(between).join(map(encoded, items))
 
 
 def _columns(header: str) -> Any:
@@ -179,13 +174,16 @@ class _Reader:
             self._block(tokens, lines)
         self._close(1)
         (root,) = self._open
+        if root.sections and root.missing:  # the first section names those that hold nothing
+            none_of: Points = (("none of", ((f"{', '.join(root.missing)}.",),)),)
+            root.sections[0] = replace(root.sections[0], points=(*root.sections[0].points, *none_of))
         return Page(
             root.title,
             headline=self._headline,
             badges=tuple(self._badges),
             facts=tuple(self._facts[0]),
             lead=tuple(root.sentences),
-            sections=tuple(_naming(root.sections, root.missing)),
+            sections=tuple(root.sections),
             foot=tuple(fact for facts in self._facts[1:] for fact in facts),
         )
 
@@ -250,7 +248,9 @@ class _Reader:
             return
         name, rest = _named(children)
         if not numbered:
-            self._facts[-1].append((name, _without_colon(rest)))
+            first, *others = rest or ("",)
+            bare = first.removeprefix(":").lstrip() if isinstance(first, str) else first
+            self._facts[-1].append((name, tuple(part for part in (bare, *others) if part != "")))
             return
         state = next((part.state for part in rest if isinstance(part, Mark)), None)
         self._badges.append(Badge(name, read(rest).strip(), state))
@@ -307,15 +307,6 @@ class _Reader:
             sections=tuple(draft.sections),
             fold=draft.fold,
         )
-
-
-def _naming(sections: Sequence[Section], missing: Sequence[str]) -> Sequence[Section]:
-    """A page's sections, the first of which names those that hold nothing."""
-    if not sections or not missing:
-        return sections
-    named: Points = (("none of", ((f"{', '.join(missing)}.",),)),)
-    first, *others = sections
-    return (replace(first, points=(*first.points, *named)), *others)
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -376,12 +367,6 @@ def _named(children: Sequence[Token]) -> tuple[str, Cell]:
     """What is bold at the beginning of a line, and the rest of the line."""
     end = next((at for at, item in enumerate(children) if item.type == "strong_close"), -1)
     return read(_cell(children[: end + 1])), _cell(children[end + 1 :])
-
-
-def _without_colon(cell: Cell) -> Cell:
-    first, *rest = cell or ("",)
-    text = first.removeprefix(":").lstrip() if isinstance(first, str) else first
-    return tuple(part for part in (text, *rest) if part != "")
 
 
 def _topic(line: Sequence[Token]) -> int | None:

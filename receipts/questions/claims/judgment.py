@@ -36,7 +36,7 @@ from receipts.judging.verdict import (
 )
 from receipts.metrics import Launch
 from receipts.questions.claims import assessment
-from receipts.questions.claims.wording import wordings
+from receipts.questions.claims.assessment import wordings
 from receipts.questions.comparisons import Comparisons, Floors, names_one
 from receipts.questions.sides import Join
 from receipts.receipt import Document, Parsed, parse, read
@@ -76,18 +76,25 @@ def judge(claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook) -> ClaimVer
 
 
 def _judge(claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook) -> ClaimVerdict:
-    lane = _lane(evidence, rulebook)
+    names = dict.fromkeys(item.receipt.run.lane for item in (*evidence.candidate, *evidence.baseline))
+    lanes = [rulebook.lanes.of(name) for name in names] or [rulebook.lanes.get(UNLISTED)]
+    lane = lanes[0] if len(lanes) == 1 else combined(lanes[0], lanes[1])
     baseline, candidate = (tuple(map(rulebook.launch, side)) for side in (evidence.baseline, evidence.candidate))
     comparison, missing = _comparison(claim, evidence, rulebook)
     cases = (Case(item, item.lane, evidence.facts) for item in candidate)
     about = () if comparison is not None else merged_findings(judge_case(case, rulebook.rules) for case in cases)
     met, target = _at_target(claim, candidate, lane)
+    shown = _assess(claim, candidate, comparison, about, evidence.facts, rulebook.rules)
+    # It says how many launches it rests on where some do not count.
+    sides = (("a", evidence.baseline), ("b", evidence.candidate))
+    counted = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
+    shown = replace(shown, why="; ".join((shown.why, *counted))) if counted else shown
     case = ClaimCase(
         claim=claim,
         baseline=baseline,
         candidate=candidate,
         comparison=comparison,
-        assessment=_counted(_assess(claim, candidate, comparison, about, evidence.facts, rulebook.rules), evidence),
+        assessment=shown,
         lane=lane,
         facts=evidence.facts,
         missing=missing,
@@ -165,14 +172,6 @@ def _contradicted(case: ClaimCase, rules: RuleSet) -> bool:
     return comparison.path == "left" or not silences or not all(silences)
 
 
-def _lane(evidence: ClaimEvidence, rulebook: Rulebook) -> Lane:
-    names = list(dict.fromkeys(item.receipt.run.lane for item in (*evidence.candidate, *evidence.baseline)))
-    if not names:
-        return rulebook.lanes.get(UNLISTED)
-    lanes = [rulebook.lanes.of(name) for name in names]
-    return lanes[0] if len(lanes) == 1 else combined(lanes[0], lanes[1])
-
-
 def _comparison(
     claim: Claim, evidence: ClaimEvidence, rulebook: Rulebook
 ) -> tuple[Comparison | None, tuple[tuple[str, str], ...]]:
@@ -216,13 +215,6 @@ def _assess(
     if claim.kind == "ceiling":
         return assessment.of_ceiling(claim, candidate, about, path, facts)
     return assessment.of_value(claim, candidate, about, path, facts)
-
-
-def _counted(assessment: Assessment, evidence: ClaimEvidence) -> Assessment:
-    """The assessment, which says how many launches it rests on where some do not count."""
-    sides = (("a", evidence.baseline), ("b", evidence.candidate))
-    words = [words for side, kept in sides if (words := counted_of(side, len(kept), evidence.left_out))]
-    return replace(assessment, why="; ".join((assessment.why, *words))) if words else assessment
 
 
 def _at_target(claim: Claim, candidate: Sequence[Launch], lane: Lane) -> tuple[bool | None, str | None]:
@@ -283,7 +275,13 @@ def gather(
     missing: Missing = []
     sides_by_word = [_side(side, getattr(claim, side), store, folder, missing) for side in ("baseline", "candidate")]
     groups = [[item for _, group in side for item in group] for side in sides_by_word]
-    named = {item.id for side in sides_by_word for word, group in side if _is_named(word, group) for item in group}
+    named = {
+        item.id
+        for side in sides_by_word
+        for word, group in side
+        if is_file(word) or names_one(word, group)
+        for item in group
+    }
     earlier, lost = _last(claim, store) if store is not None else (None, ())
     if not any(groups):
         return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
@@ -355,10 +353,6 @@ def _side(
         known.update(item.id for item in group)
         named.append((word, group))
     return named
-
-
-def _is_named(word: str, group: Sequence[Parsed]) -> bool:
-    return is_file(word) or names_one(word, group)
 
 
 def is_file(word: str) -> bool:

@@ -106,10 +106,16 @@ def impact(store: Store, receipt_id: str, places: Sequence[Path] = ()) -> Impact
     Raises UsageError where a place is not there.
     """
     fell = store.fallen([receipt_id]).get(receipt_id)
+    judged, standing = set(store.published.claims_on(receipt_id)), []
+    for kept in store.published.claims():  # that stood on it when they were last judged, or that name it outright
+        claim = claim_from_json(kept.body, f"claim {kept.id}")
+        words = (*claim.baseline, *claim.candidate)
+        if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):
+            standing.append((kept, claim))
     return Impact(
         receipt=receipt_id,
         superseded=(fell.successor or "", fell.reason) if fell is not None else None,
-        claims=tuple(_standing_on(store, receipt_id)),
+        claims=tuple(standing),
         quotes=tuple(store.published.quotes(receipt_id)),
         decisions=tuple(store.published.decisions([receipt_id])),
         found_in=tuple(path for place in places for path in _naming(place, receipt_id)),
@@ -130,13 +136,3 @@ def _naming(place: Path, receipt_id: str) -> Iterator[str]:
         links = [word for link in _LINK.findall(text) for word in link.split("..")]
         if any(receipt_id.startswith(word.lower()) for word in (*words, *links) if len(word) >= 4):
             yield str(path)
-
-
-def _standing_on(store: Store, receipt_id: str) -> Iterator[tuple[StoredClaim, Claim]]:
-    """Claims that stood on it when they were last judged, and those that name it outright."""
-    judged = set(store.published.claims_on(receipt_id))
-    for kept in store.published.claims():
-        claim = claim_from_json(kept.body, f"claim {kept.id}")
-        words = (*claim.baseline, *claim.candidate)
-        if kept.id in judged or any(len(word) >= 4 and receipt_id.startswith(word.lower()) for word in words):
-            yield kept, claim

@@ -1,25 +1,98 @@
 """What a report says of its lanes, as values: no text that a template could not choose, each number beside its receipt.
 
 Units are those of the names (`_bytes`, `_seconds`); a rate is in tokens a second a chip, an MFU a fraction. None is
-*not known*, and is printed as ``~``.
+*not known*, and is printed as ``~``. `Ref` is what a report calls a receipt, and `Cut` the first of many values with
+how many more there are, since a page would drown in all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from receipts import metrics
 from receipts.axes.lane import Lane
 from receipts.base.untrusted_text import UNKNOWN, plain
-from receipts.questions.week.ref import Cut, Ref
 
 if TYPE_CHECKING:
     from receipts.questions.answers import AnsweredQuestion, StepWork
     from receipts.questions.week.links import LaunchGroup
+    from receipts.receipt import Parsed
     from receipts.stats.noise import SelfCheck
+    from receipts.store import Entry
+
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Generic[T_co]):
+    """The values that are shown, and how many ``more`` there are."""
+
+    shown: tuple[T_co, ...] = ()
+    more: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return len(self.shown) + self.more
+
+    def map(self, show: Callable[[T_co], T]) -> Cut[T]:
+        """The same with every value as another."""
+        return Cut(tuple(map(show, self.shown)), self.more)
+
+    def __iter__(self) -> Iterator[T_co]:
+        return iter(self.shown)
+
+    def __len__(self) -> int:
+        return len(self.shown)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self.shown[place]
+
+
+def cut(values: Iterable[T_co], most: int) -> Cut[T_co]:
+    """The first so many."""
+    every = tuple(values)
+    return Cut(every[:most], max(0, len(every) - most))
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A receipt, by id and by what people call it."""
+
+    id: str
+    name: str
+
+    @property
+    def short(self) -> str:
+        """Enough of the id to find it by."""
+        return self.id[:12]
+
+    @property
+    def anchor(self) -> str:
+        """Where the appendix describes it."""
+        return f"r-{self.id[:12]}"
+
+
+def ref_of(item: Parsed | Entry) -> Ref:
+    """What to call a receipt, from its document or its row."""
+    return Ref(item.id, item.name)
+
+
+def refs_in(value: Any) -> Iterator[Ref]:
+    """Every receipt that the values of a page name, in their order."""
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, tuple | Mapping):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from refs_in(item)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from refs_in(getattr(value, field.name))
 
 
 MAX_NAME: Final = 64  # signs of a part of a series' name
@@ -271,12 +344,13 @@ class LaneWeek:
     @property
     def moved(self) -> tuple[BestResult, ...]:
         """Results that the interval brought in the place of another: no first of its kind, and no equal."""
-        return tuple(item for item in self.frontier if item.standing == "proven" and _state(item) == "better")
+        proven = (item for item in self.frontier if item.standing == "proven")
+        return tuple(item for item in proven if item.change is not None and item.change.state == "better")
 
     @property
     def first(self) -> tuple[BestResult, ...]:
         """Results of shapes that had none before the interval."""
-        return tuple(item for item in self.frontier if _state(item) == "new")
+        return tuple(item for item in self.frontier if item.change is not None and item.change.state == "new")
 
     @property
     def alone(self) -> tuple[BestResult, ...]:
@@ -296,18 +370,11 @@ def leaders_of(ranked: Iterable[BestResult], targets: Sequence[str]) -> tuple[Be
     led = [item for item in led if item.target is not None or not targets]
     shown = [item for item in led if item.standing != "reported"]
     first = shown[:1]
+    best = (first[0].tokens_per_second_per_chip or 0.0) if first else 0.0
     faster = (item for item in shown if item.standing == "peak" and item not in first)
-    faster = (item for item in faster if (item.tokens_per_second_per_chip or 0.0) > _rate(first[0]))
+    faster = (item for item in faster if (item.tokens_per_second_per_chip or 0.0) > best)
     reported = (item for item in led if item.standing == "reported")
     return (*first, *islice(faster, 1), *islice(reported, 1))
-
-
-def _rate(item: BestResult) -> float:
-    return item.tokens_per_second_per_chip or 0.0
-
-
-def _state(item: BestResult) -> str:
-    return item.change.state if item.change is not None else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,10 @@ from receipts.judging.verdict import ClaimVerdict, Comparison, Level, ReceiptVer
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.questions.answers import AnsweredQuestion, answers, topology
+from receipts.questions.claims.assessment import footnote
 from receipts.questions.claims.judgment import judge
-from receipts.questions.claims.wording import footnote
-from receipts.questions.week.data import Described
+from receipts.questions.week.data import Described, Ref, ref_of
 from receipts.questions.week.events import DecisionRow, decided_of
-from receipts.questions.week.ref import Ref, ref_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ def pair(
     )
 
 
-def _judged_alone(parsed: Parsed, rulebook: Rulebook, facts: Facts) -> ReceiptVerdict:
+def _judged_alone(parsed: Parsed, rulebook: Rulebook, facts: Facts | None) -> ReceiptVerdict:
     return judge_receipt(parsed, rulebook.lanes.of(parsed.receipt.run.lane), rulebook.rules, facts)
 
 
@@ -223,9 +222,7 @@ def claim(store: Store, claim_id: str, rulebook: Rulebook, as_of: datetime) -> C
     compared = None
     if verdict.comparison is not None and facts is not None:
         compared = pair(evidence.baseline, evidence.candidate, verdict.comparison, rulebook, facts, decided)
-    judged = {
-        item.id: judge_receipt(item, rulebook.lanes.of(item.receipt.run.lane), rulebook.rules, facts) for item in sides
-    }
+    judged = {item.id: _judged_alone(item, rulebook, facts) for item in sides}
     rows: tuple[AnsweredQuestion, ...] = ()
     if evidence.candidate and compared is None:
         head = evidence.candidate[0]

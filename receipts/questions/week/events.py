@@ -16,13 +16,13 @@ from receipts.judging.findings import refusals
 from receipts.judging.rule import Topic
 from receipts.judging.verdict import ClaimVerdict, Level
 from receipts.questions.claims.judgment import waits
-from receipts.questions.week.ref import Cut, Ref, cut, ref_of
+from receipts.questions.week.data import Cut, Ref, cut, ref_of
 
 if TYPE_CHECKING:
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.questions.comparisons import Floors
     from receipts.store import Decision, Store, StoredClaim
-    from receipts.store.decisions import Incident, IntervalEvents, StatusVerdict
+    from receipts.store.decisions import Incident, IntervalEvents
 
 
 MAX_JUDGED = 200
@@ -120,28 +120,35 @@ def judge_all(
     quoting: dict[str, list[str]] = {}
     for quote in store.published.quotes(*ids, until=until):
         quoting.setdefault(quote.receipt, []).append(quote.document)
-    about = _About(events, {item.claim: item for item in events.verdicts}, quoting, refs, rulebook.rules)
-    claims = tuple(_now(item, quoted_in, verdict, about) for item, quoted_in, verdict in judged)
-    return JudgedClaims(claims, {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
-
-
-@dataclass(frozen=True)
-class _About:
-    """What a store says beside the claims: what was told in the stretch, and who quotes their receipts."""
-
-    events: IntervalEvents
-    latest: Mapping[str, StatusVerdict]
-    quoting: Mapping[str, Sequence[str]]
-    refs: Mapping[str, Ref]
-    rules: RuleSet
-
-    def replaced(self, claim: str) -> str | None:
-        """What became of a claim in the stretch."""
-        item = next((item for item in self.events.replaced if item.id == claim), None)
-        if item is None:
-            return None
-        how = f"superseded by {item.successor}" if item.successor else "withdrawn"
-        return f"{how}, recorded by {item.actor}: {item.reason}" if item.actor else f"{how}: {item.reason}"
+    latest = {item.claim: item for item in events.verdicts}
+    claims = []
+    for item, quoted_in, verdict in judged:
+        before, gone, became = events.before.get(item.id), replaced.get(item.id), None
+        if gone is not None:
+            how = f"superseded by {gone.successor}" if gone.successor else "withdrawn"
+            became = f"{how}{f', recorded by {gone.actor}' if gone.actor else ''}: {gone.reason}"
+        recorded = latest.get(item.id) or before
+        names = list(dict.fromkeys((*verdict.candidate, *verdict.baseline)))
+        documents = dict.fromkeys([*quoted_in, *(place for name in names for place in quoting.get(name, ()))])
+        claims.append(
+            ClaimNow(
+                id=item.id,
+                text=verdict.text,
+                kind=item.kind,
+                added=item.id in events.added,
+                before=before.status if before else None,
+                recorded=recorded.status if recorded else None,
+                status=verdict.status,
+                otherwise=verdict.otherwise,
+                replaced=became,
+                waits=waits(verdict, rulebook.rules),
+                target=verdict.target,
+                reasons=tuple(_reasons(verdict, rulebook.rules)),
+                receipts=cut((refs[name] for name in names if name in refs), MAX_RECEIPTS),
+                documents=cut(documents, MAX_DOCUMENTS),
+            )
+        )
+    return JudgedClaims(tuple(claims), {verdict.claim: verdict for _, _, verdict in judged}, len(kept) - len(recent))
 
 
 def known_receipts(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
@@ -153,29 +160,6 @@ def known_receipts(store: Store, ids: Iterable[str]) -> dict[str, Ref]:
         except NotFound:
             continue
     return refs
-
-
-def _now(kept: StoredClaim, quoted_in: Sequence[str], verdict: ClaimVerdict, about: _About) -> ClaimNow:
-    before = about.events.before.get(kept.id)
-    recorded = about.latest.get(kept.id) or before
-    ids = list(dict.fromkeys((*verdict.candidate, *verdict.baseline)))
-    documents = list(dict.fromkeys([*quoted_in, *(place for name in ids for place in about.quoting.get(name, ()))]))
-    return ClaimNow(
-        id=kept.id,
-        text=verdict.text,
-        kind=kept.kind,
-        added=kept.id in about.events.added,
-        before=before.status if before else None,
-        recorded=recorded.status if recorded else None,
-        status=verdict.status,
-        otherwise=verdict.otherwise,
-        replaced=about.replaced(kept.id),
-        waits=waits(verdict, about.rules),
-        target=verdict.target,
-        reasons=tuple(_reasons(verdict, about.rules)),
-        receipts=cut((about.refs[name] for name in ids if name in about.refs), MAX_RECEIPTS),
-        documents=cut(documents, MAX_DOCUMENTS),
-    )
 
 
 def _reasons(verdict: ClaimVerdict, rules: RuleSet) -> Iterator[Why]:

@@ -7,7 +7,7 @@ its signature had failed before. A cost is the time that launches ran, and the s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -18,9 +18,8 @@ from receipts.base.untrusted_text import UNKNOWN, plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Finding, Level, Question
+from receipts.questions.week.data import Cut, Ref, cut, ref_of
 from receipts.questions.week.reader import FAILED, Item
-from receipts.questions.week.ref import Cut, Ref, cut, ref_of
-from receipts.receipt.measurement import Failure
 
 if TYPE_CHECKING:
     from receipts.store import Entry, Store
@@ -107,7 +106,28 @@ def offenses(items: Iterable[Item]) -> tuple[RuleOffenses, ...]:
             incident = _is_incident(finding, item.reader.rulebook.rules)
             if incident or finding.level is Level.ERROR:
                 groups[incident, finding.code, finding.name].append((finding, item))
-    by_rule = (_offenses(group, incident=incident) for (incident, *_), group in groups.items())
+    by_rule = []
+    for (incident, *_), group in groups.items():
+        heaviest = min((finding for finding, _ in group), key=lambda item: _LEVELS[item.level])
+        launches = {item.entry.id: item for _, item in group}
+        # Of the same finding at the same place a launch counts once.
+        places = {(finding.at, finding.found, finding.expected, item.entry.id): None for finding, item in group}
+        seen = Counter(place[:3] for place in places)
+        ordered = sorted(seen.items(), key=lambda one: (-one[1], one[0]))
+        refs = [item.ref for item in launches.values()]
+        by_rule.append(
+            RuleOffenses(
+                code=heaviest.code,
+                name=heaviest.name,
+                level=heaviest.level.value,
+                incident=incident,
+                do=heaviest.do,
+                launches=len(refs),
+                seen=cut((OffenseSeen(*place, many) for place, many in ordered), MAX_SEEN),
+                receipts=cut(refs, MAX_RECEIPTS),
+                cost=cost(item.entry for item in launches.values()),
+            )
+        )
     return tuple(
         sorted(by_rule, key=lambda item: (not item.incident, _LEVELS[Level(item.level)], -item.launches, item.code))
     )
@@ -119,35 +139,11 @@ def _is_incident(finding: Finding, rules: RuleSet) -> bool:
         return False
     listed = finding.code in rules.about(Topic.INCIDENT)
     if finding.question is Question.PATH:
-        # On the path an open question is a fact that nobody stated, and no incident.
-        return finding.level is Level.ERROR or (finding.level is Level.SHOWN and listed and not _is_unstated(finding))
+        # On the path an open question is a fact that nobody stated, and no incident. Where no version of a lineage is
+        # stated at all, nothing has drifted as far as anybody knows.
+        unstated = all(part.endswith(" not stated") for part in finding.found.split("; "))
+        return finding.level is Level.ERROR or (finding.level is Level.SHOWN and listed and not unstated)
     return listed
-
-
-def _is_unstated(finding: Finding) -> bool:
-    """Whether no version of a lineage is stated at all: what nobody knows has not drifted."""
-    return all(part.endswith(" not stated") for part in finding.found.split("; "))
-
-
-def _offenses(group: Sequence[tuple[Finding, Item]], *, incident: bool) -> RuleOffenses:
-    heaviest = min((finding for finding, _ in group), key=lambda item: _LEVELS[item.level])
-    launches = {item.entry.id: item for _, item in group}
-    # Of the same finding at the same place a launch counts once.
-    places = {(finding.at, finding.found, finding.expected, item.entry.id): None for finding, item in group}
-    seen = Counter(place[:3] for place in places)
-    ordered = sorted(seen.items(), key=lambda one: (-one[1], one[0]))
-    refs = [item.ref for item in launches.values()]
-    return RuleOffenses(
-        code=heaviest.code,
-        name=heaviest.name,
-        level=heaviest.level.value,
-        incident=incident,
-        do=heaviest.do,
-        launches=len(refs),
-        seen=cut((OffenseSeen(*place, many) for place, many in ordered), MAX_SEEN),
-        receipts=cut(refs, MAX_RECEIPTS),
-        cost=cost(item.entry for item in launches.values()),
-    )
 
 
 MAX_REPEATS = 20
@@ -194,39 +190,37 @@ def repeats(store: Store, failed: Iterable[Entry], until: datetime) -> Cut[Repea
     for signature, item in store.query.failed_alike(sorted(week)):
         if item.started < until:
             groups[signature].append(item)
-    repeated = (_repeated(signature, members, week) for signature, members in groups.items())
-    rows = [item for item in repeated if item is not None]
+    rows = []
+    for signature, (first, *later) in groups.items():
+        again = [item for item in later if item.id in week and item.started > first.started]
+        if not again:
+            continue
+        compiled = [item.compile_seconds for item in again if item.compile_seconds]
+        timed = [
+            (item.finished - item.started).total_seconds()
+            for item in again
+            if not item.compile_seconds and item.finished is not None
+        ]
+        last = again[-1]
+        kind = last.failure_type.replace("_", " ")
+        rows.append(
+            RepeatedFailure(
+                signature=signature,
+                lane=last.lane,
+                kind=f"{kind} in {last.failure_phase.replace('_', ' ')}" if last.failure_phase else kind,
+                first=ref_of(first),
+                first_at=first.started,
+                times=1 + len(later),
+                again=cut(map(ref_of, again), MAX_NAMED_LAUNCHES),
+                compile_seconds=sum(compiled),
+                compiled=len(compiled),
+                failed_seconds=sum(timed),
+                timed=len(timed),
+                uncosted=len(again) - len(compiled) - len(timed),
+            )
+        )
     rows.sort(key=lambda item: (-(item.seconds or 0.0), item.lane, item.signature))
     return cut(rows, MAX_REPEATS)
-
-
-def _repeated(signature: str, members: Sequence[Entry], week: set[str]) -> RepeatedFailure | None:
-    first, *later = members
-    again = [item for item in later if item.id in week and item.started > first.started]
-    if not again:
-        return None
-    compiled = [item.compile_seconds for item in again if item.compile_seconds]
-    timed = [
-        (item.finished - item.started).total_seconds()
-        for item in again
-        if not item.compile_seconds and item.finished is not None
-    ]
-    last = again[-1]
-    kind = last.failure_type.replace("_", " ")
-    return RepeatedFailure(
-        signature=signature,
-        lane=last.lane,
-        kind=f"{kind} in {last.failure_phase.replace('_', ' ')}" if last.failure_phase else kind,
-        first=ref_of(first),
-        first_at=first.started,
-        times=len(members),
-        again=cut(map(ref_of, again), MAX_NAMED_LAUNCHES),
-        compile_seconds=sum(compiled),
-        compiled=len(compiled),
-        failed_seconds=sum(timed),
-        timed=len(timed),
-        uncosted=len(again) - len(compiled) - len(timed),
-    )
 
 
 MAX_CAUSES = 40  # causes
@@ -334,7 +328,11 @@ def _failure(items: Sequence[Item]) -> FailureCause:
         chip=chips.pop() if len(chips) == 1 else None,
         models=_several(_model(item) for item in shown),
         software=_several(_software(item) for item in shown),
-        attempts=_several(attempt for item in known for attempt in _attempts(item)),
+        attempts=_several(
+            f"{tried.rung.replace('_', ' ')}: {tried.launch}{f' ({tried.reason})' if tried.reason else ''}"
+            for item in known
+            for tried in item.ladder or ()
+        ),
         requested_bytes=max((item.requested_bytes for item in known if item.requested_bytes is not None), default=None),
         limit_bytes=min((item.limit_bytes for item in known if item.limit_bytes is not None), default=None),
         receipts=cut((item.ref for item in items), MAX_RECEIPTS_OF_CAUSE),
@@ -360,13 +358,6 @@ def _software(item: Item) -> str:
     versions = [f"{name} {version}" for name in WHEELS if (version := known.of(name))]
     lineage = ran_on(item.parsed, item.lane)
     return "; ".join(filter(None, (", ".join(versions), str(lineage or ""))))
-
-
-def _attempts(failure: Failure) -> Iterator[str]:
-    """What was tried after it."""
-    for attempt in failure.ladder or ():
-        why = f" ({attempt.reason})" if attempt.reason else ""
-        yield f"{attempt.rung.replace('_', ' ')}: {attempt.launch}{why}"
 
 
 def _same(values: Sequence[_T | None]) -> _T | None:

@@ -2,9 +2,10 @@
 and the best that is merely stated.
 
 Rows of the store give the candidates, the present rules decide. A shape is a geometry (the axes of the model and the
-accelerator), a depth, a sequence length and a number of chips; names and families are shown and not compared.
+accelerator), a depth, a sequence length and a number of chips; names and families are shown and not compared. Each is
+a result with its numbers, answers, and change since the interval began.
 
-Each is a result with its numbers, answers, and change since the interval began.
+What a report draws of it is its course: over weeks, with every launch of the leading shape, and who took it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts import metrics
 from receipts.axes import is_off
@@ -24,10 +26,10 @@ from receipts.judging.verdict import Level, Question
 from receipts.metrics.registry import Taint
 from receipts.questions.answers import answers, work
 from receipts.questions.commands import recipe
-from receipts.questions.week.data import BestResult, FrontierMove
+from receipts.questions.week.data import BestResult, Cut, FrontierMove, Ref, ref_of
+from receipts.questions.week.interval import Week
 from receipts.questions.week.links import PROVENANCES
 from receipts.questions.week.reader import Item, ReportReader
-from receipts.questions.week.ref import Cut, ref_of
 from receipts.stats.noise import Level as RateLevel
 from receipts.stats.noise import level_by_session
 from receipts.store.query.reports import SHAPE
@@ -35,12 +37,10 @@ from receipts.store.query.reports import SHAPE
 if TYPE_CHECKING:
     from receipts.questions.week.links import Links
     from receipts.store import Entry
-    from receipts.store.query.reports import ReportScope
+    from receipts.store.query.reports import CourseLaunch, ReportScope
 
 
-MAX_CONFIGURATIONS: Final = (
-    8  # configurations of a shape that are looked at, of repeated ones and of single launches each
-)
+MAX_CONFIGURATIONS: Final = 8  # of a shape that are looked at, of repeated ones and of single launches each
 MAX_JUDGED: Final = 4  # of these, whose launches are judged until one is proven
 MAX_LAUNCHES: Final = 50  # of one configuration, the newest
 MAX_STATED: Final = 8  # launches of a shape that are stated
@@ -65,11 +65,6 @@ class Leader:
     def standing(self) -> Standing:
         """*Proven* by launches that agree, *unsettled* where they do not yet, a *peak* where one launch reached it."""
         return standing_of(self.level)
-
-    @property
-    def rank(self) -> tuple[int, float, float]:
-        """By what it is at least, proven ones first; of single launches by what they reached."""
-        return rank_of(self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +105,7 @@ def standing_of(held: RateLevel) -> Standing:
 
 
 def rank_of(held: RateLevel) -> tuple[int, float, float]:
-    """What levels of one shape are ordered by, the first the best."""
+    """What levels of one shape are ordered by: proven ones first, by what they are at least."""
     return _ORDER.index(standing_of(held)), -held.floor, -held.value
 
 
@@ -144,7 +139,14 @@ class _Leading:
 
     def _lead(self, shape: Shape, candidates: Mapping[int, Sequence[Entry]]) -> None:
         lane = str(shape[0])
-        groups = {number: kept for number, held in candidates.items() if (kept := self._may_lead(lane, held))}
+        groups: dict[int, list[Entry]] = {}
+        for number, held in candidates.items():
+            # One receipt of each launch, without what was decided to lead no frontier.
+            kept = {row.launch: row for row in held if row.id not in self._reader.left_out}
+            if dropped := len({row.launch for row in held} - kept.keys()):
+                self.left_out[lane]["decided drop"] += dropped
+            if kept:
+                groups[number] = list(kept.values())
         # Configurations of one shape without a feature that their lane requires and that another of them has.
         reader = self._reader
         lost: dict[int, str] = {}
@@ -164,17 +166,10 @@ class _Leading:
                 if leader.standing == "proven":
                     break
         if leaders:
-            best = min(leaders, key=lambda leader: leader.rank)
+            best = min(leaders, key=lambda leader: rank_of(leader.level))
             self.by_shape[shape] = best, _peak(self._reader, best, groups)
         elif len(ordered) > MAX_JUDGED:
             self.undecided[lane] += 1
-
-    def _may_lead(self, lane: str, rows: Sequence[Entry]) -> list[Entry]:
-        """One receipt of each launch, without what was decided to lead no frontier."""
-        kept = {row.launch: row for row in rows if row.id not in self._reader.left_out}
-        if dropped := len({row.launch for row in rows} - kept.keys()):
-            self.left_out[lane]["decided drop"] += dropped
-        return list(kept.values())
 
 
 def _leader(reader: ReportReader, number: int, rows: Sequence[Entry]) -> Leader | None:
@@ -207,10 +202,12 @@ def stated(items: Iterable[Item]) -> list[Item]:
     by_id = {item.entry.id: item for item in items}
     results = []
     for candidates in shapes(item.entry for item in by_id.values()).values():
-        ordered = sorted(candidates, key=_rank)
-        item = next((by_id[row.id] for row in ordered[:MAX_STATED] if _is_stated(by_id[row.id])), None)
-        if item is not None:
-            results.append(item)
+        ordered = sorted(candidates, key=lambda row: (-rate(row), row.seq))
+        for item in (by_id[row.id] for row in ordered[:MAX_STATED]):
+            rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
+            if rated and item.may_lead and not is_valid(item) and not item.spoilt(Taint.RATE):
+                results.append(item)
+                break
     return sorted(results, key=lambda item: _order(item.entry))
 
 
@@ -220,7 +217,7 @@ def shapes(rows: Iterable[Entry]) -> dict[Shape, list[Entry]]:
     for row in rows:
         plain = row.stands and row.kind == "training" and row.outcome == "ok" and row.provenance in PROVENANCES
         if plain and rate(row) > 0:
-            by_shape[_shape(row)].append(row)
+            by_shape[tuple(getattr(row, name) for name in SHAPE)].append(row)
     return by_shape
 
 
@@ -235,29 +232,9 @@ def is_valid(item: Item) -> bool:
     return measured and item.may_lead
 
 
-def _is_stated(item: Item) -> bool:
-    rated = item.entry.tokens_per_second_per_chip is not None and item.entry.rate_source != "unsteady"
-    return rated and item.may_lead and not is_valid(item) and not item.spoilt(Taint.RATE)
-
-
-def _shape(row: Entry) -> Shape:
-    return tuple(getattr(row, name) for name in SHAPE)
-
-
-def _rank(row: Entry) -> tuple[float, int]:
-    return -rate(row), row.seq
-
-
 def _order(row: Entry) -> tuple[object, ...]:
-    return (
-        row.family or "~",
-        row.model or "~",
-        row.accelerator or "~",
-        row.sequence_length or 0,
-        row.chips or 0,
-        row.depth or 0,
-        row.geometry or 0,
-    )
+    names, sizes = (row.family, row.model, row.accelerator), (row.sequence_length, row.chips, row.depth, row.geometry)
+    return (*(name or "~" for name in names), *(size or 0 for size in sizes))
 
 
 _RATE = "tokens_per_second_per_chip"
@@ -360,3 +337,113 @@ def chosen(items: Sequence[Item], most: int, since: datetime | None) -> Cut[Item
     """Launches for a page, those of the interval kept first."""
     keep = {item.entry.id for item in sorted(items, key=lambda item: not in_interval(item, since))[:most]}
     return Cut(tuple(item for item in items if item.entry.id in keep), len(items) - len(keep))
+
+
+MAX_WEEKS: Final = 26
+MAX_COURSE_LAUNCHES: Final = 5_000  # of one shape, the newest
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierRecord:
+    """A configuration that took the frontier, by its newest receipt of that week, which `ran` then: its level in tokens
+    a second a chip by then, and `low` to `high` its 95 % interval.
+    """
+
+    receipt: Ref
+    week: str
+    rate: float
+    ran: datetime
+    low: float | None
+    high: float | None
+
+
+def _taken(rows: Sequence[CourseLaunch], since: datetime, reader: ReportReader) -> list[FrontierRecord]:
+    """What led when each week was over, where another had led before. Only those that would lead are judged."""
+    held: dict[int, list[CourseLaunch]] = {}
+    levels: dict[int, RateLevel] = {}
+    records: list[FrontierRecord] = []
+    leader: int | None = None
+    # Week by week; those before the weeks shown are one.
+    for _, group in groupby(rows, key=lambda row: Week.of(row.ran) if row.ran >= since else None):
+        for row in group:
+            held.setdefault(row.number, []).append(row)
+            levels.pop(row.number, None)
+        for place in held.keys() - levels.keys():
+            levels[place] = level_by_session([(row.rate, row.started, row.session) for row in held[place]])
+        proven = [place for place, one in levels.items() if one.is_settled]
+        for place in sorted(proven, key=lambda place: (-levels[place].floor, place)):
+            if place == leader:
+                break
+            item = reader.item(reader.entry(held[place][-1].id))
+            if item.rate_status != "valid":
+                continue
+            leader, level, last = place, levels[place], held[place][-1]
+            when = str(Week.of(last.ran))
+            records.append(FrontierRecord(item.ref, when, level.value, last.ran, level.low, level.high))
+            break
+    return records
+
+
+MAX_MARKS: Final = 1000  # of the newest launches of a lane, among which those of its leading shape are looked for
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMark:
+    """A launch in a picture: when it ran, its rate in tokens a second a chip, and how that was judged.
+
+    An invalid MFU is none of it, as it keeps no launch from the frontier.
+    """
+
+    ran: datetime
+    rate: float
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneCourse:
+    """The frontier of a lane: that of the shape that leads it, with every launch of it, and who took it when.
+
+    ``shape`` is in words; ``leader`` leads it now, and ``taken`` is empty where nothing of it is proven.
+    """
+
+    lane: str
+    shape: str
+    leader: BestResult
+    marks: tuple[LaunchMark, ...]
+    taken: tuple[FrontierRecord, ...]
+
+
+def lane_course(
+    reader: ReportReader, lane: str, leaders: Sequence[BestResult], ranked: Iterable[BestResult], end: datetime
+) -> LaneCourse | None:
+    """The course of the shape of the first leader over the weeks before ``end``; None for a lane that nothing leads.
+
+    ``ranked`` are all results of the lane, beside which its shape is called.
+    """
+    from receipts.store import Filters, condition
+
+    if not leaders:
+        return None
+    leader = leaders[0]
+    (row,) = reader.stored.entries([leader.receipt.id])
+    since = Week.of(end - timedelta(microseconds=1)).since - timedelta(weeks=MAX_WEEKS - 1)
+    texts = (
+        f"lane={lane}",
+        "kind=training",
+        "outcome=ok",
+        f"started>={since.isoformat()}",
+        f"started<{end.isoformat()}",
+    )
+    near = reader.store.find(Filters(tuple(map(condition, texts)), limit=MAX_MARKS))
+    alike = [one for one in near if all(getattr(one, name) == getattr(row, name) for name in SHAPE)]
+    marks = [
+        LaunchMark(one.finished or one.started, one.tokens_per_second_per_chip, one.rate_status)
+        for one in sorted(alike, key=lambda one: one.started)
+        if one.tokens_per_second_per_chip
+    ]
+    taken: list[FrontierRecord] = []
+    if leader.standing == "proven":
+        shape: dict[str, Any] = {name: getattr(row, name) for name in SHAPE}
+        every = reader.stored.course(shape, end - timedelta(microseconds=1), MAX_COURSE_LAUNCHES)
+        taken = _taken([one for one in every if one.id not in reader.left_out], since, reader)
+    return LaneCourse(lane, leader.series(ranked), leader, tuple(marks), tuple(taken))

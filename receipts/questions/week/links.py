@@ -67,8 +67,12 @@ class Neighbours:
             line = self._index[key]
             end = bisect_left(line, place)
             near.update(line[max(0, end - MAX_WINDOW) : end])
-        ordered = sorted(near, key=lambda other: (_apart(row, self._rows[other]), -other))
-        return [self._rows[other] for other in ordered[:MAX_NEAREST]]
+        own = [getattr(row, name) for name in _COLUMNS]
+        apart = {
+            other: sum(mine != getattr(self._rows[other], name) for name, mine in zip(_COLUMNS, own, strict=True))
+            for other in near
+        }
+        return [self._rows[other] for other in sorted(near, key=lambda other: (apart[other], -other))[:MAX_NEAREST]]
 
 
 def _keys(row: Entry) -> Iterator[tuple[str, ...]]:
@@ -76,10 +80,6 @@ def _keys(row: Entry) -> Iterator[tuple[str, ...]]:
     for name, value in (("context", row.context), ("model", row.model), ("stem", stem[0].lower() if stem else None)):
         if value:
             yield row.lane, row.kind, name, value
-
-
-def _apart(a: Entry, b: Entry) -> int:
-    return sum(getattr(a, name) != getattr(b, name) for name in _COLUMNS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,25 +250,18 @@ class Links:
         return neighbours
 
     def _near_by_columns(self, configuration: LaunchGroup) -> list[LaunchGroup]:
-        rows = self._nearest(configuration.last.entry.lane).before(configuration.last.entry)
-        others = (self._every.speaking(self._reader.item(row)) for row in rows)
+        last, reader = configuration.last.entry, self._reader
+        if last.lane not in self._by_columns:
+            of_lane = (one for one in self.of_interval if one.head.entry.lane == last.lane)
+            rows = [item.entry for one in of_lane for item in one.launches]
+            if reader.since is not None:
+                scope = reader.scope.before(reader.since)._replace(lanes=(last.lane,))
+                rows += reader.stored.recent(scope, KINDS, MAX_RECENT)
+            self._by_columns[last.lane] = Neighbours(sorted(rows, key=order))
+        near = self._by_columns[last.lane].before(last)
+        others = (self._every.speaking(reader.item(row)) for row in near)
         by_place = {other.place: other for other in others if other.key != configuration.key}
         return sorted(by_place.values(), key=lambda other: other.order)
-
-    def _nearest(self, lane: str) -> Neighbours:
-        if lane not in self._by_columns:
-            reader = self._reader
-            rows = [
-                item.entry
-                for configuration in self.of_interval
-                for item in configuration.launches
-                if item.entry.lane == lane
-            ]
-            if reader.since is not None:
-                scope = reader.scope.before(reader.since)._replace(lanes=(lane,))
-                rows += reader.stored.recent(scope, KINDS, MAX_RECENT)
-            self._by_columns[lane] = Neighbours(sorted(rows, key=order))
-        return self._by_columns[lane]
 
     def _pin(self, configuration: LaunchGroup) -> LaunchGroup | None:
         """The pinned configuration of its lane and kind that is nearest to it, where it is pinned to another."""
@@ -311,7 +304,15 @@ class Links:
 
     def _pair(self, one: LaunchGroup, other: LaunchGroup) -> ComparedPair:
         a, b = (other, one) if other.order < one.order else (one, other)
-        verdict = self._judged(*_near_in_time(a, b))
+        # A launch of each side, of the newest session that both have; else their last ones.
+        near = [
+            (first, second)
+            for first in a.launches
+            for second in b.launches
+            if abs((first.entry.started - second.entry.started).total_seconds()) <= APART
+        ]
+        newest = max(near, key=lambda two: max(order(item.entry) for item in two), default=(a.last, b.last))
+        verdict = self._judged(*newest)
         sides = ([self._reader.item(self._reader.entry(name)) for name in ids] for ids in (verdict.a, verdict.b))
         counted_a, counted_b = (LaunchGroup(of.key, tuple(side)) for of, side in zip((a, b), sides, strict=True))
         return ComparedPair(counted_a, counted_b, verdict)
@@ -323,15 +324,3 @@ class Links:
         """
         join: Join = "session" if "invalid" in (a.rate_status, b.rate_status) else "label"
         return self._reader.comparisons.compare([a.parsed], [b.parsed], metric, named=(), join=join, beside=())
-
-
-def _near_in_time(a: LaunchGroup, b: LaunchGroup) -> tuple[Item, Item]:
-    """A launch of each side, of the newest session that both have; else their last ones."""
-    near = [
-        (one, other)
-        for one in a.launches
-        for other in b.launches
-        if abs((one.entry.started - other.entry.started).total_seconds()) <= APART
-    ]
-    newest = max(near, key=lambda two: max(order(item.entry) for item in two), default=None)
-    return newest or (a.last, b.last)

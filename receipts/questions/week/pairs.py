@@ -18,10 +18,9 @@ from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
 from receipts.judging.verdict import Comparison, Level, Question, decide
 from receipts.questions.commands import of_pair
-from receipts.questions.week.data import AwaitedRule, JudgedPair, Moved, Reason, RefusedPairs
+from receipts.questions.week.data import AwaitedRule, Cut, JudgedPair, Moved, Reason, RefusedPairs, cut
 from receipts.questions.week.links import ComparedPair, LaunchGroup, Links
-from receipts.questions.week.reader import Item, order
-from receipts.questions.week.ref import Cut, Ref, cut
+from receipts.questions.week.reader import order
 
 if TYPE_CHECKING:
     from receipts.stats.equivalence import Effect
@@ -90,9 +89,8 @@ def _judged(compared: Sequence[ComparedPair], rules: RuleSet) -> tuple[list[Judg
     """Holm over the comparisons that were not refused; a verdict that does not survive is ambiguous."""
     from receipts.stats.equivalence import adjust
 
-    kept = [index for index, pair in enumerate(compared) if pair.verdict.status != "rejected"]
-    headlines = [compared[index].verdict.headline for index in kept]
-    tested = [(index, item.effect) for index, item in zip(kept, headlines, strict=True) if item is not None]
+    headlines = [pair.verdict.headline if pair.verdict.status != "rejected" else None for pair in compared]
+    tested = [(index, item.effect) for index, item in enumerate(headlines) if item is not None]
     effects = dict(zip((index for index, _ in tested), adjust([effect for _, effect in tested]), strict=True))
     counted = sum(effect.p_beyond is not None for _, effect in tested)
     return [_summary(pair, effects.get(index), rules) for index, pair in enumerate(compared)], counted
@@ -108,8 +106,8 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
     status = decide(verdict.comparable, verdict.path, effect, verdict.standing)
     waved = {axis for axis, _ in (*verdict.uncounted, *verdict.waivers)}
     return JudgedPair(
-        a=_refs(pair.a.launches),
-        b=_refs(pair.b.launches),
+        a=tuple(item.ref for item in pair.a.launches),
+        b=tuple(item.ref for item in pair.b.launches),
         metric=verdict.metric,
         status=status,
         comparable=verdict.comparable,
@@ -132,10 +130,6 @@ def _summary(pair: ComparedPair, adjusted: Effect | None, rules: RuleSet) -> Jud
         reasons=tuple(_reasons(verdict, status, rules)),
         next=of_pair(replace(verdict, status=status), pair.a.head.parsed, pair.b.head.parsed),
     )
-
-
-def _refs(items: Iterable[Item]) -> tuple[Ref, ...]:
-    return tuple(item.ref for item in items)
 
 
 def _reasons(verdict: Comparison, status: str, rules: RuleSet) -> list[Reason]:
@@ -180,35 +174,29 @@ def waiting(judged: Iterable[JudgedPair]) -> tuple[AwaitedRule, ...]:
             for reason in item.reasons:
                 remedies[reason.code][reason.do] += 1
     ordered = sorted(codes_wanted.items(), key=lambda one: (-one[1], places[one[0]], one[0]))
-    return tuple(AwaitedRule(code, min(remedies[code].items(), key=_usual)[0], many) for code, many in ordered)
+    # Of its remedies the one that is asked for most often.
+    usual = {code: min(asked.items(), key=lambda one: (-one[1], one[0]))[0] for code, asked in remedies.items()}
+    return tuple(AwaitedRule(code, usual[code], many) for code, many in ordered)
 
 
 def refusals(judged: Iterable[JudgedPair], rules: RuleSet) -> tuple[RefusedPairs, ...]:
     """The rules that refuse comparisons, what refuses most of them first."""
-    groups: dict[str, list[tuple[str, JudgedPair]]] = defaultdict(list)
+    groups: dict[str, list[JudgedPair]] = defaultdict(list)
     of_axes = rules.about(Topic.AXES)
     for item in judged:
         if item.status == "rejected":
             codes = [reason.code for reason in item.reasons]
             several = [code for code in codes if code in of_axes] if len(item.counted) > 1 else []
-            code = next(iter((*several, *codes)), "")
-            groups[code].append((code, item))
+            groups[next(iter((*several, *codes)), "")].append(item)
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
-    return tuple(_refusal(code, held[0][1], len(held), of_axes) for code, held in ordered)
-
-
-def _refusal(code: str, first: JudgedPair, pairs: int, of_axes: Sequence[str]) -> RefusedPairs:
-    reason = next((reason for reason in first.reasons if reason.code == code), None)
-    axes = first.counted if code in of_axes else ()
-    name = reason.name if reason is not None else "many_axes" if axes else ""
-    return RefusedPairs(
-        code, name, reason.found if reason is not None else first.why, axes, pairs, first.a[0], first.b[0]
-    )
-
-
-def _usual(remedy: tuple[str, int]) -> tuple[int, str]:
-    """What orders remedies: how often one is asked for, then its text."""
-    return -remedy[1], remedy[0]
+    refused = []
+    for code, (first, *others) in ordered:
+        reason = next((reason for reason in first.reasons if reason.code == code), None)
+        axes = first.counted if code in of_axes else ()
+        name = reason.name if reason is not None else "many_axes" if axes else ""
+        why = reason.found if reason is not None else first.why
+        refused.append(RefusedPairs(code, name, why, axes, 1 + len(others), first.a[0], first.b[0]))
+    return tuple(refused)
 
 
 def ended(judged: Sequence[JudgedPair], status: str, most: int) -> Cut[JudgedPair]:
@@ -217,10 +205,11 @@ def ended(judged: Sequence[JudgedPair], status: str, most: int) -> Cut[JudgedPai
     Refused ones have no number to believe: those with the fewest axes come first.
     """
     kept = [item for item in judged if item.status == status]
-    size = (lambda item: 0.0) if status == "rejected" else _size
-    kept.sort(key=lambda item: (item.comparable != "yes", -size(item), max(1, len(item.counted)), len(item.unknown)))
+    size = {id(item): abs(math.log(item.ratio)) for item in kept if item.ratio and status != "rejected"}
+    kept.sort(
+        key=lambda item: (
+            *(item.comparable != "yes", -size.get(id(item), 0.0), max(1, len(item.counted))),
+            len(item.unknown),
+        )
+    )
     return cut(kept, most)
-
-
-def _size(item: JudgedPair) -> float:
-    return abs(math.log(item.ratio)) if item.ratio else 0.0

@@ -11,11 +11,11 @@ cannot tell, the receipt is judged anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import orjson
 
@@ -32,7 +32,7 @@ from receipts.judging.witness import side_of
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.questions.comparisons import Comparisons
-from receipts.questions.week.ref import Ref, ref_of
+from receipts.questions.week.data import Ref, ref_of
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
@@ -66,15 +66,18 @@ def read_stored(body: bytes, rules: RuleSet) -> ReceiptVerdict:
     stored = orjson.loads(body)
     del stored["schema_version"]
     stored["tainted"] = tuple(map(Taint, stored["tainted"]))
-    stored["findings"] = tuple(_finding(item) for item in stored["findings"] if not rules.get(item["code"]).asks_store)
+    kept = (item for item in stored["findings"] if not rules.get(item["code"]).asks_store)
+    stored["findings"] = tuple(
+        # A report judges without proofs where nothing is stored, and says the same where something is.
+        Finding(
+            **item
+            | {"level": Level(item["level"]), "question": Question(item["question"])}
+            | {"taints": tuple(map(Taint, item["taints"])), "proof": ()}
+        )
+        for item in kept
+    )
     stored["witnesses"] = tuple(stored["witnesses"])
     return ReceiptVerdict(**stored)
-
-
-def _finding(stored: dict[str, Any]) -> Finding:
-    stored |= {"level": Level(stored["level"]), "question": Question(stored["question"])}
-    # A report judges without proofs where nothing is stored, and says the same where something is.
-    return Finding(**stored | {"taints": tuple(map(Taint, stored["taints"])), "proof": ()})
 
 
 def holds(verdict: ReceiptVerdict, row: Entry, links: WitnessLinks, lane: Lane, rules: RuleSet) -> bool:
@@ -86,20 +89,13 @@ def holds(verdict: ReceiptVerdict, row: Entry, links: WitnessLinks, lane: Lane, 
     if any(item.at.startswith(rules.get(item.code).reads_others) for item in verdict.findings):
         return False
     if row.witness_for is not None:
-        return not verdict.witnesses and _knew(row, links.witnessed)
+        # The launch that it names must be the one that it was judged beside: had it been unknown then, a finding would
+        # say so, and no earlier receipt of that launch can have stood in its place.
+        alone = len(links.witnessed) == 1 and not verdict.witnesses
+        others = links.witnessed
+        return alone and all(one.id != row.id and one.seq < row.seq and one.generation == 0 for one in others)
     # With two, which of them is asked first decides who is named, and that no verdict tells.
     return len(links.witnesses) <= 1 and verdict.witnesses == tuple(item.id for item in links.witnesses)
-
-
-def _knew(row: Entry, witnessed: Sequence[Entry]) -> bool:
-    """Whether the launch that a witness names is the one that it was judged beside.
-
-    Had it been unknown then, a finding would say so; no earlier receipt of that launch can have stood in its place.
-    """
-    if len(witnessed) != 1:
-        return False
-    (other,) = witnessed
-    return other.id != row.id and other.seq < row.seq and other.generation == 0
 
 
 FAILED = ("oom", "crash", "nan", "hang")
@@ -290,21 +286,17 @@ class ReportReader:
         wanted = list(rows)
         new = list({row.id: row for row in wanted if row.id not in self._items}.values())
         for at in range(0, len(new), AT_ONCE):
-            self._settle(new[at : at + AT_ONCE])
+            several = new[at : at + AT_ONCE]
+            self._relate(several)
+            verdicts = self.stored.verdicts([row.seq for row in several], self.rules) if self._reuse else {}
+            rules = self.rulebook.rules
+            for row in several:
+                body, links = verdicts.get(row.seq), self._witness_links.get(row.id, ALONE)
+                verdict = read_stored(body, rules) if body is not None else None
+                if verdict is None or not holds(verdict, row, links, self.lane(row.lane), rules):
+                    verdict = self._judge(row)
+                self._items[row.id] = Item(row, verdict, self)
         return [self._items[row.id] for row in wanted]
-
-    def _settle(self, rows: Sequence[Entry]) -> None:
-        self._relate(rows)
-        verdicts = self.stored.verdicts([row.seq for row in rows], self.rules) if self._reuse else {}
-        rules = self.rulebook.rules
-        for row in rows:
-            body = verdicts.get(row.seq)
-            verdict = read_stored(body, rules) if body is not None else None
-            if verdict is None or not holds(
-                verdict, row, self._witness_links.get(row.id, ALONE), self.lane(row.lane), rules
-            ):
-                verdict = self._judge(row)
-            self._items[row.id] = Item(row, verdict, self)
 
     def _judge(self, row: Entry) -> ReceiptVerdict:
         self.judged += 1
@@ -354,13 +346,10 @@ class ReportReader:
         return replace(
             self.facts(self.launch(row).parsed),
             taken_in={row.id: row.submitted_at},
-            witnesses=tuple(self._parsed(links.witnesses)),
-            witnessed=tuple(self._parsed(links.witnessed)),
+            witnesses=tuple(self.store.parsed(other.id) for other in links.witnesses),
+            witnessed=tuple(self.store.parsed(other.id) for other in links.witnessed),
             sides={other.id: frozenset({side_of(self.launch(row).parsed)}) for other in links.witnesses},
         )
-
-    def _parsed(self, rows: Iterable[Entry]) -> Iterator[Parsed]:
-        return (self.store.parsed(row.id) for row in rows)
 
     def facts(self, parsed: Parsed) -> Facts:
         """What rules may know of a lane, asked of the store once for each geometry and layout.

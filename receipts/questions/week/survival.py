@@ -20,10 +20,9 @@ from receipts.axes.lane import Lane
 from receipts.axes.shape import meets, target_of
 from receipts.base.errors import NotFound, UsageError
 from receipts.judging.verdict import Comparison, Level
-from receipts.questions.week.data import JudgedPair, LaneWeek, Moved
+from receipts.questions.week.data import Cut, JudgedPair, LaneWeek, Moved, Ref, cut, ref_of
 from receipts.questions.week.events import ClaimNow, JudgedClaims
 from receipts.questions.week.reader import ReportReader, ran
-from receipts.questions.week.ref import Cut, Ref, cut, ref_of
 from receipts.receipt import Parsed
 from receipts.store import Condition, Entry, Filters
 
@@ -100,9 +99,10 @@ class Retests:
     def _at_target(self, change: Change, like: Parsed, lane: Lane, metric: str) -> Tried | None:
         """The newest that can be compared, else the newest: one that recompiled says nothing of the change."""
         refused: Tried | None = None
+        changed = {_COLUMNS.get(member.path) for member in change}
         for target in lane.targets:
             bounds = [(_COLUMNS[path], wanted) for path, wanted in target.bounds.items() if path in _COLUMNS]
-            conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if _is_free(name, change)]
+            conditions = [Condition(name, "=", str(wanted)) for name, wanted in bounds if name not in changed]
             rows = self._rows(change, "b", like, lane, conditions)
             rows = (b for b in rows if meets(self._reader.launch(b).parsed, target.bounds))
             for b in self._once(rows, lane):
@@ -135,23 +135,21 @@ class Retests:
     ) -> Tried | None:
         """One launch against the newest sound one that differs from it in this change alone, else the newest."""
         candidate = self._store.parsed(b.id)
-        unsound: tuple[Entry, Parsed] | None = None
+        chosen: tuple[Entry, Parsed] | None = None
         for a in self._partners(candidate, change, lane, conditions):
             base = self._store.parsed(a.id)
             if a.launch == b.launch or change_of(difference_under(lane, base, candidate)) != change:
                 continue
             if b.outcome != "ok":
                 return Tried(a, b, None)
-            if self._reader.item(a).rate_status != "invalid":
-                return Tried(a, b, self._compared(base, candidate, metric))
-            unsound = unsound or (a, base)
-        return Tried(unsound[0], b, self._compared(unsound[1], candidate, metric)) if unsound else None
-
-    def _compared(self, base: Parsed, candidate: Parsed, metric: str) -> Comparison:
-        return self._reader.comparisons.compare([base], [candidate], metric, named=(), beside=())
-
-    def _had_run(self, row: Entry) -> bool:
-        return ran(row) <= self._reader.scope.until
+            sound = self._reader.item(a).rate_status != "invalid"
+            chosen = (a, base) if sound else chosen or (a, base)
+            if sound:
+                break
+        if chosen is None:
+            return None
+        against = self._reader.comparisons
+        return Tried(chosen[0], b, against.compare([chosen[1]], [candidate], metric, named=(), beside=()))
 
     def _partners(
         self, candidate: Parsed, change: Change, lane: Lane, conditions: Sequence[Condition]
@@ -183,9 +181,8 @@ class Retests:
                 Condition(path, "=", text) for path, value in values if (text := _typed(value)) is not None
             ]
         try:
-            yield from filter(
-                self._had_run, list(self._store.find(Filters(tuple(target_conditions), limit=MAX_TRIALS)))
-            )
+            rows = list(self._store.find(Filters(tuple(target_conditions), limit=MAX_TRIALS)))
+            yield from (row for row in rows if ran(row) <= self._reader.scope.until)
         except (NotFound, UsageError):
             return  # a leaf that no condition can name
 
@@ -194,10 +191,6 @@ class Retests:
         if lane.name not in self._indexed:
             self._indexed[lane.name] = self._store.query.holds_lane(configuration(like, lane))
         return self._indexed[lane.name]
-
-
-def _is_free(column: str, change: Change) -> bool:
-    return not any(_COLUMNS.get(member.path) == column for member in change)
 
 
 def _typed(value: Any) -> str | None:
@@ -321,7 +314,8 @@ def _gain(reader: ReportReader, pair: JudgedPair, lane: Lane, retests: Retests, 
     tried = retests.newest(changed, candidate, lane, pair.metric, at_target=beside)
     if tried is None and not beside:
         return None
-    own = Trial(pair.a, pair.b, _shape(candidate), pair.ratio, pair.low, pair.high, pair.effect, pair.status)
+    shape = _words(*map(candidate.stated.get, _COLUMNS))
+    own = Trial(pair.a, pair.b, shape, pair.ratio, pair.low, pair.high, pair.effect, pair.status)
     other = None if tried is None else _trial(reader, tried)
     fate, rules = _fate(tried) if beside else ("vanished", tuple((item.code, item.name) for item in pair.reasons))
     return Gain(
@@ -358,15 +352,10 @@ def _trial(reader: ReportReader, tried: Tried) -> Trial:
     row, verdict = tried.b, tried.verdict
     ids = (verdict.a, verdict.b) if verdict is not None else ((tried.a.id,), (row.id,))
     a, b = (tuple(ref_of(reader.entry(name)) for name in side) for side in ids)
-    shape = _words(row.chips, row.sequence_length, row.global_batch, row.depth)
+    shape = _words(*(getattr(row, name) for name in _COLUMNS.values()))
     if verdict is None:
         return Trial(a, b, shape, None, None, None, f"ended in {row.outcome}", "rejected")
     return Trial(a, b, shape, *tried.numbers, verdict.effect, verdict.status)
-
-
-def _shape(parsed: Parsed) -> str:
-    paths = ("hardware.chips", "batch.sequence_length", "batch.global_batch", "model.depth")
-    return _words(*(parsed.stated.get(path) for path in paths))
 
 
 def _words(chips: int | None, length: int | None, batch: int | None, depth: int | None) -> str:

@@ -12,11 +12,10 @@ from receipts.emit.merge import Merged
 from receipts.plugins.exchange.import_verbs import store_page, table_page
 from receipts.plugins.exchange.notebook import ImportedTable, Unread
 from receipts.plugins.exchange.store_import import ImportedStore
-from receipts.publish.html import html
 from receipts.publish.ingested import merged, recovered
-from receipts.publish.integrity import audited, flipped, rejudged, verified
-from receipts.publish.markdown import markdown
+from receipts.publish.markup import html, markdown
 from receipts.publish.page import Page
+from receipts.publish.tables import audited, flipped, rejudged, verified
 from receipts.publish.terminal import Terminal
 from receipts.workflows.audit import Audit, Fault
 from receipts.workflows.evidence import Checked, Verified

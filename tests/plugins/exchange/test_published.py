@@ -8,7 +8,7 @@ from typing import Any
 from receipts.judging.rulebook import Rulebook
 from receipts.plugins.exchange.published import SubmissionSpread, pairs, submissions
 from receipts.plugins.exchange.verbs import pair_page, spreads_page
-from receipts.publish.markdown import markdown
+from receipts.publish.markup import markdown
 from receipts.receipt import Document, Parsed, parse
 
 LANE = Rulebook().lanes.get("mlperf-closed")

@@ -16,7 +16,7 @@ import report_store
 from receipts.plugins.serve import runs, site
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
-from receipts.publish.pictures import steps
+from receipts.publish import plots
 
 pytestmark = pytest.mark.slow
 
@@ -305,10 +305,10 @@ def test_twelve_who_open_one_comparison_are_all_answered_by_one(
 
 def test_pictures_say_what_they_show() -> None:
     def drawn(seconds: list[float], steady: list[int]) -> str:
-        return steps.steps_picture([steps.Trace("", seconds, steady)], name="t", title="Steps") or ""
+        return plots.steps_picture([plots.Trace("", seconds, steady)], name="t", title="Steps") or ""
 
     assert "5 steps, the slowest 3000 ms; 3 of them are steady" in drawn([2.0, 1.0, 1.0, 1.0, 3.0], [1, 2, 3])
-    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= steps.MAX_POINTS + 50
+    assert drawn([1.0, 1.1] * 50_000, []).count(" L ") <= plots.MAX_POINTS + 50
     assert drawn([1.0], []) == ""
     clipped = drawn([9.0, *[1.0 + at % 3 / 100 for at in range(40)]], list(range(1, 41)))
     assert "1 slower step at the edge, up to 9,000 ms" in clipped

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from receipts.plugins.study import bridge_page
-from receipts.publish.pictures.svg import VARIABLES
+from receipts.publish.svg import VARIABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "<script>alert(1)</script>\u202e\x00 \" ' & ]]> " + "w" * 10_000

@@ -39,19 +39,18 @@ def category(index: int) -> str:
 
 def contrast(one: str, other: str) -> float:
     """The contrast of two colours, from 1 to 21, as WCAG 2 defines it."""
-    low, high = sorted(map(_luminance, (one, other)))
+    luminances = []
+    for colour in (one, other):
+        parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        luminances.append(float(0.2126 * red + 0.7152 * green + 0.0722 * blue))
+    low, high = sorted(luminances)
     return (high + 0.05) / (low + 0.05)
 
 
 def ink_on(ground: str) -> str:
     """The text colour with the better contrast on a colour: dark or white."""
     return max((INK, PAPER), key=lambda ink: contrast(ink, ground))
-
-
-def _luminance(colour: str) -> float:
-    parts = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 class SeriesStyle(NamedTuple):
@@ -386,15 +385,15 @@ def below(canvas: Canvas, panel: Panel, ticks: Sequence[tuple[float, str]], titl
     zero = next((at for at, (value, _) in enumerate(ticks) if value == 0.0), 0)
     texts = [(x, text) for x, (_, text) in zip(places, ticks, strict=True)]
     strides = (texts[zero % stride :: stride] for stride in range(1, len(texts) + 1))
-    for x, text in next((some for some in strides if not _touch(some)), ()):
+    apart = (
+        some
+        for some in strides
+        if all(
+            b - a >= (extent(one, SMALL) + extent(other, SMALL)) / 2 + 6.0
+            for (a, one), (b, other) in itertools.pairwise(some)
+        )
+    )
+    for x, text in next(apart, ()):
         canvas.label(x, panel.bottom + 12.0, text, ha="center", size=SMALL, colour=FAINT)
     middle = (panel.left + panel.right) / 2
     canvas.label(middle, panel.bottom + 29.0, title, ha="center", size=SMALL, colour=FAINT)
-
-
-def _touch(texts: Sequence[tuple[float, str]]) -> bool:
-    """Whether two neighbors among texts, each around its place, have no room between them."""
-    return any(
-        b - a < (extent(one, SMALL) + extent(other, SMALL)) / 2 + 6.0
-        for (a, one), (b, other) in itertools.pairwise(texts)
-    )

@@ -1,4 +1,0 @@
-"""Pictures and what they share: colours, panels and figures as SVG.
-
-Values in, text out.
-"""
