@@ -15,7 +15,7 @@ receipts *state* alike, which is more: a switch that does nothing is stated, and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from receipts.axes.catalogue import LENGTH, TOPOLOGY, AxisCatalogue, catalogue_of, compact_json, eight_bytes
 from receipts.axes.difference import CODE, PROGRAM
 from receipts.axes.effective import OFF, OPEN_MAPS, UNSET, axis_of, decided, effective, later_leaves
-from receipts.axes.inputs import PREFIX, VARIABLE, LaunchInputs, handed_on, inputs_of, named_leaves
+from receipts.axes.inputs import PREFIX, VARIABLE, handed_on, inputs_of, named_leaves
 from receipts.emit.launch_line import launcher_role
 from receipts.emit.launch_values import normal, text_of
 from receipts.emit.secrets import BLANK
@@ -51,7 +51,31 @@ def inputs_beside(parsed: Parsed, lane: Lane, stated: StatedAxes) -> InputParts:
     inputs = inputs_of(parsed)
     if inputs is None or not inputs.recorded:
         return InputParts()
-    parts = dict(_parts(inputs, parsed, lane))
+    books, parts = lane.books, dict[str, str]()
+    for key in inputs.options:
+        item, default = inputs.value(key), inputs.defaults.get(key)
+        if item is None or BLANK in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
+            continue
+        if default is not None and normal(default) == item.form:
+            continue
+        # A leaf that the option states may be stated with its value.
+        values = (parsed.stated.get(leaf) for leaf in named_leaves(key))
+        if not any(value is not None and normal(text_of(value)) == item.form for value in values):
+            parts[key] = item.form
+    flags = {key.partition(".")[0] for key in parsed.receipt.flags or ()}
+    counted = parsed.stated.get("hardware.chips") is not None
+    for name, item in (inputs.environment or {}).items():
+        role, default = books.variable(name, item.text), inputs.defaults.get(f"{VARIABLE}{name}")
+        if default is not None and normal(default) == item.form:
+            continue
+        if name not in flags and BLANK not in item.text and (not role or (role == TOPOLOGY and not counted)):
+            parts[f"{VARIABLE}{name}"] = item.form
+    for key, text in inputs.launcher.items():
+        role = launcher_role(key)
+        if any(handed_on(key, option) and normal(text) == item.form for option, item in inputs.options.items()):
+            continue
+        if "." in key and (role == "setting" or (role == TOPOLOGY and not counted)):
+            parts[f"launcher.{key}"] = normal(text)
     anchor = ""
     host = parsed.receipt.run.host
     if inputs.whole and inputs.program is not None:
@@ -61,34 +85,6 @@ def inputs_beside(parsed: Parsed, lane: Lane, stated: StatedAxes) -> InputParts:
             anchor = f"inputs {inputs.program}{f' on {host}' if on_host else ''}"
             parts["*"] = inputs.program
     return InputParts(tuple((PREFIX + key, value) for key, value in sorted(parts.items())), anchor)
-
-
-def _parts(inputs: LaunchInputs, parsed: Parsed, lane: Lane) -> Iterator[tuple[str, str]]:
-    books = lane.books
-    for key in inputs.options:
-        item, default = inputs.value(key), inputs.defaults.get(key)
-        if item is None or BLANK in item.text or item.output or books.role(key, item.text) not in ("", LENGTH):
-            continue
-        if default is not None and normal(default) == item.form:
-            continue
-        # A leaf that the option states may be stated with its value.
-        stated = (parsed.stated.get(leaf) for leaf in named_leaves(key))
-        if not any(value is not None and normal(text_of(value)) == item.form for value in stated):
-            yield key, item.form
-    flags = {key.partition(".")[0] for key in parsed.receipt.flags or ()}
-    counted = parsed.stated.get("hardware.chips") is not None
-    for name, item in (inputs.environment or {}).items():
-        role, default = books.variable(name, item.text), inputs.defaults.get(f"{VARIABLE}{name}")
-        if default is not None and normal(default) == item.form:
-            continue
-        if name not in flags and BLANK not in item.text and (not role or (role == TOPOLOGY and not counted)):
-            yield f"{VARIABLE}{name}", item.form
-    for key, text in inputs.launcher.items():
-        role = launcher_role(key)
-        if any(handed_on(key, option) and normal(text) == item.form for option, item in inputs.options.items()):
-            continue
-        if "." in key and (role == "setting" or (role == TOPOLOGY and not counted)):
-            yield f"launcher.{key}", normal(text)
 
 
 def typed_options(parsed: Parsed, lane: Lane) -> frozenset[tuple[str, str]]:
