@@ -209,14 +209,20 @@ def sample_grade(
     ``sparing`` are the codes of rules whose offense does not spoil the metric.
     """
     every, outcome = tuple(findings), launch.parsed.receipt.run.outcome
+    kind = Taint.RATE if metric is None else metric.taint
     errors = [item for item in every if item.level is Level.ERROR]
-    ended = [outcome] if takes_away(outcome, _kind_of(metric)) else []
-    spoilt = [item.code for item in errors if _spoils(item, metric, sparing)]
+    ended = [outcome] if takes_away(outcome, kind) else []
+    spoilt = [
+        item.code
+        for item in errors
+        if (item.question is Question.PATH or item.code not in sparing)
+        and not unspoilt(path_answer([item]), item.taints, kind)
+    ]
     if ended:
         return _graded_sample(SampleRank.FAILED, [*spoilt, *ended])
     if spoilt:
         return _graded_sample(SampleRank.INVALID, spoilt)
-    weak = [item for item in every if item.level is Level.OPEN and concerns(undecided([item]), _kind_of(metric))]
+    weak = [item for item in every if item.level is Level.OPEN and concerns(undecided([item]), kind)]
     unmeasured = [item.code for item in errors if item.question is Question.EFFECT and not item.taints]
     if metric is not None and metric.summary in _MEASURED and launch.read(metric).source not in ("steps", "memory"):
         codes = [item.code for item in weak if item.question is Question.EFFECT]
@@ -229,12 +235,3 @@ def sample_grade(
 
 def _graded_sample(rank: SampleRank, why: list[str]) -> SampleGrade:
     return SampleGrade(rank, tuple(dict.fromkeys(why)))
-
-
-def _spoils(item: Finding, metric: Metric | None, sparing: Collection[str]) -> bool:
-    spared = item.question is not Question.PATH and item.code in sparing
-    return not spared and not unspoilt(path_answer([item]), item.taints, _kind_of(metric))
-
-
-def _kind_of(metric: Metric | None) -> Taint:
-    return Taint.RATE if metric is None else metric.taint

@@ -208,7 +208,12 @@ class Account:
         )
         self.stated = stated
         self.aggregate = memory.aggregate if memory is not None else None
-        known = _known({row.chip for row in self.rows}, stated)
+        seen = {row.chip for row in self.rows}
+        # Ordinals that took part for certain. They may have gaps: chips 8, 9, 12 and 13 are four of four.
+        if stated is None or len(seen) == stated or (len(seen) < stated and any(chip >= stated for chip in seen)):
+            known = frozenset(seen)
+        else:
+            known = frozenset(range(min(stated, MAX_NAMED)))
         phases: dict[MemoryPhase, dict[int, Chip]] = {}
         for row in self.rows:
             by_chip = phases.setdefault(row.phase, {})
@@ -269,13 +274,6 @@ def highest(memory: Memory | None, leaf: str) -> int | None:
     """The fullest chip's figure over all phases, in bytes; None if no chip states it."""
     rows = (memory.chips if memory is not None else None) or ()
     return max([value for row in rows if (value := getattr(row, leaf)) is not None], default=None)
-
-
-def _known(seen: set[int], stated: int | None) -> frozenset[int]:
-    """Ordinals that took part for certain. Ordinals may have gaps: chips 8, 9, 12 and 13 are four of four."""
-    if stated is None or len(seen) == stated or (len(seen) < stated and any(chip >= stated for chip in seen)):
-        return frozenset(seen)
-    return frozenset(range(min(stated, MAX_NAMED)))
 
 
 def _tighter(one: Chip, other: Chip) -> Chip:

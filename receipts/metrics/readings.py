@@ -63,7 +63,10 @@ def amortization(launch: Launch) -> Amortization | None:
     if stated is None:
         return None
     seconds, step = float(stated), launch.step_seconds
-    wall = _wall_seconds(launch, seconds)
+    spans = wall_time(launch)
+    wall = math.fsum(spans.values()) if spans else None
+    if wall is None and launch.durations:  # every kept step, and compiling where no step contains it
+        wall = math.fsum(launch.durations) + (0.0 if "compile" in launch.flagged else seconds)
     share = seconds / wall if wall is not None and 0.0 <= seconds <= wall and wall > 0.0 else None
     return Amortization(seconds, share, steps_to_share(seconds, step, SHARE) if step else None)
 
@@ -104,16 +107,6 @@ def goodput_shown(launch: Launch) -> str | None:
     rest = sorted(((value, name) for name, value in seconds.items() if name != "step" and value > 0.0), reverse=True)
     others = ", ".join(f"{name} {100 * (value / total):.1f} %" for value, name in rest)
     return f"goodput {100 * (seconds['step'] / total):.1f} %" + (f" ({others})" if others else "")
-
-
-def _wall_seconds(launch: Launch, compiling: float) -> float | None:
-    """Wall seconds: the sum by category, else every kept step, and compiling where no step contains it."""
-    seconds = wall_time(launch)
-    if seconds:
-        return math.fsum(seconds.values())
-    if not launch.durations:
-        return None
-    return math.fsum(launch.durations) + (0.0 if "compile" in launch.flagged else compiling)
 
 
 # Where a metric is read that no steps give, by its name or its summary.
