@@ -12,13 +12,11 @@ from urllib.parse import urlencode, urlsplit
 
 import click
 
-from receipts import metrics
 from receipts.base import files
 from receipts.base.errors import InputError, Problem, UsageError
 from receipts.base.untrusted_text import parse_json
 from receipts.cli.session import Answer, Session, verb
 from receipts.plugins.reach.github import Repository, comment, quoted
-from receipts.publish.readings import ends, named, number, signed
 
 MAX_FILE: Final = 64 << 20  # bytes of one comparison
 MAX_AXES: Final = 8
@@ -107,6 +105,8 @@ def color_of(data: Mapping[str, Any]) -> str:
 
 def message_of(read: Sequence[Mapping[str, Any]]) -> str:
     """What a badge says of comparisons: of one, the change; of several, how many pass."""
+    from receipts.publish.readings import signed  # help needs no numbers
+
     if len(read) > 1:
         return f"{sum(color_of(item) == 'green' for item in read)} of {len(read)} pass"
     gate, change = read[0].get("gate"), signed(asked(read[0])["effect"]["ratio"])
@@ -115,6 +115,9 @@ def message_of(read: Sequence[Mapping[str, Any]]) -> str:
 
 def lines(data: Mapping[str, Any], page: str | None) -> Iterator[str]:
     """One comparison as Markdown."""
+    from receipts import metrics
+    from receipts.publish.readings import ends, named, number, signed
+
     row, gate, metric = asked(data), data.get("gate"), metrics.get(data["metric"])
     effect = row["effect"]
     names = [f"{data[f'label_{side}'] or data[side][0][:12]}" for side in "ab"]
