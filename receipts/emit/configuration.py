@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from importlib import import_module
 
 from receipts.emit import python_source
 from receipts.emit.launch_values import flat
@@ -71,22 +72,8 @@ def short_text(text: str) -> str:
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _json(text: str) -> Any:
-    import json
-
-    return json.loads(text)
-
-
-def _toml(text: str) -> Any:
-    import tomllib
-
-    return tomllib.loads(text)
-
-
 def _yaml(text: str) -> Any:
     """A YAML file, where PyYAML is installed: the job need not have it."""
-    from importlib import import_module
-
     yaml = import_module("yaml")
     return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
@@ -115,8 +102,8 @@ def _gin(text: str) -> Any:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    ".json": _json,
-    ".toml": _toml,
+    ".json": lambda text: import_module("json").loads(text),
+    ".toml": lambda text: import_module("tomllib").loads(text),
     ".yaml": _yaml,
     ".yml": _yaml,
     ".gin": _gin,

@@ -227,8 +227,14 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
     tags = about["tags"] if isinstance(about["tags"], list | tuple) else [about["tags"]]
     tags = [*tags, *os.environ.get("RECEIPTS_TAGS", "").split(",")]
     texts = {name: _short_text(about[name]) for name in ("label", "context", "site", "witness_for", "resumed_from")}
-    counts = {name: _step_count(name, about[name], fault) for name in ("warmup", "start_step")}
+    counts = {name: about[name] for name in ("warmup", "start_step")}
+    for name, value in counts.items():
+        if value is not None and not (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
+            fault(f"{name} is a count of steps, and not {value!r:.40}")
+            counts[name] = None
     process = os.getpid()
+    typed = list(getattr(sys, "orig_argv", None) or sys.argv)
+    typed[:1] = map(os.path.basename, typed[:1])  # the interpreter by its own name alone
     return {
         "format": FORMAT,
         "launch": launch,
@@ -246,7 +252,7 @@ def first_frame(about: Mapping[str, Any], where: ProcessRank, fault: Callable[[s
         "process": process,
         "process_start": process_start(process),
         "boot": boot_id(),
-        "command": secrets.command_line(_typed_words())[:10_000],
+        "command": secrets.command_line(typed)[:10_000],
         "tags": [_short_text(tag) for tag in tags if tag],
         "session": _short_text(os.environ.get("RECEIPTS_SESSION", "").strip() or None),
         **counts,
@@ -272,18 +278,5 @@ def utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _typed_words() -> list[str]:
-    """The command line as it was typed, the interpreter by its own name alone."""
-    words = list(getattr(sys, "orig_argv", None) or sys.argv)
-    return [os.path.basename(words[0]), *words[1:]] if words else []
-
-
 def _short_text(value: Any) -> str | None:
     return None if value is None else secrets.redact(str(value))[:500] or None
-
-
-def _step_count(name: str, value: Any, fault: Callable[[str], None]) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    fault(f"{name} is a count of steps, and not {value!r:.40}")
-    return None

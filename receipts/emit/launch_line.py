@@ -15,6 +15,7 @@ from __future__ import annotations
 import os.path
 import re
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -86,7 +87,11 @@ def options(words: Sequence[str], switches: Collection[str] = ()) -> dict[str, s
                 _add(given, key_of(name), value)
             else:
                 taken = 0 if key_of(name) in (*switches, "multirun") else _taken(words, place)
-                _values(given, key_of(name), words[place : place + taken])
+                values = words[place : place + taken]
+                if taken > 1 and not all(map(_PAIR.fullmatch, values)):
+                    values = [text_of(values)]
+                for value in values or ["true"]:
+                    _add(given, key_of(name), value)
                 place += taken
         elif pair is not None:
             _add(given, key_of(pair["key"]), pair["value"])
@@ -126,14 +131,6 @@ def _names() -> Mapping[str, str]:
 
 def _chosen(line: str) -> list[str]:
     """The words of the first command that surely runs a program, else of the first; what was exported goes before."""
-    commands = _commands(line)
-    chosen = next((words for words in commands if _command(words)[1]), commands[0] if commands else [])
-    exported = [words[1:] for words in commands if words[0] == "export" and words is not chosen]
-    return [f"{name}={value}" for words in exported for name, value in _assigned(words).items()] + chosen
-
-
-def _commands(line: str) -> list[list[str]]:
-    """The words of each command of a line, without redirections."""
     commands: list[list[str]] = [[]]
     redirected = False
     line = line.replace("\\\n", " ")
@@ -150,7 +147,10 @@ def _commands(line: str) -> list[list[str]]:
             redirected = True
         else:
             commands.append([])
-    return [words[:_MAX_WORDS] for words in commands if words]
+    commands = [words[:_MAX_WORDS] for words in commands if words]
+    chosen = next((words for words in commands if _command(words)[1]), commands[0] if commands else [])
+    exported = [words[1:] for words in commands if words[0] == "export" and words is not chosen]
+    return [f"{name}={value}" for words in exported for name, value in _assigned(words).items()] + chosen
 
 
 def _unquoted(word: str) -> str:
@@ -181,10 +181,12 @@ def _command(words: list[str]) -> tuple[LaunchLine, bool]:
         elif head in ("bash", "sh", "zsh"):
             inner = _in_shell(words[1:])
             if inner is None:
-                return _line(*_script(words[1:]), launcher, environment), sure
+                own = next((at for at, word in enumerate(words) if at and not word.startswith("-")), len(words))
+                return _line(next(iter(words[own:]), None), words[own + 1 :], launcher, environment), sure
             words, sure = inner, True
             continue
-        if head not in _names() or not _has_subcommand(head, words[1:]):
+        subcommands = _table()[_names()[head]].get("subcommands", ()) if head in _names() else ()
+        if head not in _names() or (subcommands and not any(word in subcommands for word in words[1:5])):
             break
         sure = True
         words, program = _after_launcher(_names()[head], words[1:], launcher, environment)
@@ -245,16 +247,6 @@ def _in_shell(words: list[str]) -> list[str] | None:
     return None
 
 
-def _script(words: list[str]) -> tuple[str | None, list[str]]:
-    own = [place for place, word in enumerate(words) if not word.startswith("-")]
-    return (words[own[0]], words[own[0] + 1 :]) if own else (None, [])
-
-
-def _has_subcommand(head: str, words: list[str]) -> bool:
-    wanted = _table()[_names()[head]].get("subcommands", ())
-    return not wanted or any(word in wanted for word in words[:4])
-
-
 def _after_launcher(
     name: str, words: list[str], launcher: dict[str, str], environment: dict[str, str]
 ) -> tuple[list[str], str | None]:
@@ -280,8 +272,10 @@ def _after_launcher(
         if option == "module" and entry.get("python"):
             module = value if sign else words.pop(0) if words else ""
             return words, f"-m {module}"
-        if not sign and option not in entry.get("switches", ()) and words and not _starts_program(words[0]):
-            value, words = words[0], words[1:]
+        following = words[0] if words else "--"
+        ends = _is_option(following) or following.endswith((".py", ".sh")) or _is_command(following)
+        if not sign and option not in entry.get("switches", ()) and not ends:
+            value, words = following, words[1:]
         if option in entry.get("line", ()):
             return _chosen(value), None
         if option in entry.get("variables", ()):
@@ -291,10 +285,6 @@ def _after_launcher(
     if entry.get("python") and words and not _ASSIGNED.match(words[0]) and not _is_command(words[0]):
         return words[1:], words[0]
     return words, None
-
-
-def _starts_program(word: str) -> bool:
-    return (_is_option(word) and not is_number(word)) or word.endswith((".py", ".sh")) or _is_command(word)
 
 
 def _is_command(word: str) -> bool:
@@ -318,20 +308,14 @@ def _taken(words: Sequence[str], place: int) -> int:
     return taken
 
 
-def _values(given: dict[str, list[str]], key: str, values: Sequence[str]) -> None:
-    pairs = [_PAIR.fullmatch(word) for word in values]
-    if len(values) < 2:
-        _add(given, key, values[0] if values else "true")
-    elif all(pairs):
-        for word in values:
-            _add(given, key, word)
-    else:
-        _add(given, key, text_of(values))
-
-
 def _add(given: dict[str, list[str]], key: str, value: str) -> None:
     """One value of an option; what it holds by names of its own, an object or ``a=1,b=2``, is one input each."""
-    tree = _object(value) if value.startswith("{") else None
+    tree: Any = None
+    if value.startswith("{"):
+        import json
+
+        with suppress(ValueError, RecursionError):
+            tree = json.loads(value)
     parts = [_PAIR.fullmatch(part) for part in value.split(",")] if tree is None and not key.startswith("#") else [None]
     if tree:
         inner = flat(tree, key)
@@ -341,13 +325,3 @@ def _add(given: dict[str, list[str]], key: str, value: str) -> None:
         inner = {key: value}
     for name, text in inner.items():
         given.setdefault(name, []).append(text)
-
-
-def _object(text: str) -> Any:
-    import json
-
-    try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return tree if isinstance(tree, dict) else None

@@ -119,17 +119,15 @@ def _stated_defaults(call: ast.Call, constants: Mapping[str, Any]) -> Iterable[t
     switch = _SWITCHES.get(str(getattr(action, "value", "")))
     if switch is not None or (isinstance(is_flag := named.get("is_flag"), ast.Constant) and is_flag.value is True):
         # What is not typed is off, whatever the program makes of it; `--no-x` is x: false.
-        return [(key_of(word[5:] if word.startswith("--no-") else word), _switch_off(word)) for word in flags]
+        negated = [word.startswith("--no-") for word in flags]
+        names = [key_of(word[5:] if no else word) for word, no in zip(flags, negated, strict=True)]
+        return [(name, "true" if no else "false") for name, no in zip(names, negated, strict=True)]
     if "default" not in named:
         return []
     value = _value_text(named["default"], constants)
     dest = getattr(named.get("dest"), "value", None)
     names = [key_of(word.partition("/")[0]) for word in flags] + ([dest] if isinstance(dest, str) else [])
     return [(name, value) for name in dict.fromkeys(names)]
-
-
-def _switch_off(word: str) -> str:
-    return "true" if word.startswith("--no-") else "false"
 
 
 def _value_text(node: ast.expr, constants: Mapping[str, Any]) -> str | None:
@@ -151,14 +149,9 @@ def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
     if isinstance(node, ast.List | ast.Tuple):
         return [_value(item, known) for item in node.elts]
     if isinstance(node, ast.Dict):
-        return {_value(key, known): _value(item, known) for key, item in _pairs(node)}
+        pairs = zip(node.keys, node.values, strict=True)
+        return {_value(key, known) if key else _not_stated(): _value(item, known) for key, item in pairs}
     return ast.literal_eval(node)
-
-
-def _pairs(node: ast.Dict) -> Iterable[tuple[ast.expr, ast.expr]]:
-    return [
-        (key, value) if key is not None else _not_stated() for key, value in zip(node.keys, node.values, strict=True)
-    ]
 
 
 def _not_stated() -> Any:
@@ -194,7 +187,10 @@ def _flags_of(call: ast.Call) -> Iterator[tuple[str, tuple[str, int | None]]]:
     named = {item.arg: item.value for item in call.keywords}
     several = any("/" in word for word in words)  # click's `--flash/--no-flash`
     count: int | None = 1
-    if several or _is_switch(named):
+    action = named.get("action")
+    word = action.value if isinstance(action, ast.Constant) else getattr(action, "attr", getattr(action, "id", ""))
+    is_flag = any(getattr(named.get(option), "value", None) is True for option in ("is_flag", "count"))
+    if several or is_flag or word in _NO_WORD:
         count = 0
     elif None in named or {"nargs", "is_flag", "multiple", "count", "action"} & named.keys():
         count = None
@@ -203,13 +199,6 @@ def _flags_of(call: ast.Call) -> Iterator[tuple[str, tuple[str, int | None]]]:
     for flag in flags:
         own = flag.startswith("--no-") or not name
         yield flag, (f"--no-{name[2:]}" if flag in off and name else flag if own else name, count)
-
-
-def _is_switch(named: Mapping[str | None, ast.expr]) -> bool:
-    action = named.get("action")
-    word = action.value if isinstance(action, ast.Constant) else getattr(action, "attr", getattr(action, "id", ""))
-    flags = (getattr(named.get(flag), "value", None) is True for flag in ("is_flag", "count"))
-    return word in _NO_WORD or any(flags)
 
 
 def as_declared(words: Sequence[str], known: Mapping[str, tuple[str, int | None]]) -> list[str]:
@@ -307,9 +296,7 @@ class _Patterns:
         self.asks = re.compile(rb"\bsys\.stdin\b(?!\.(?:isatty|fileno|encoding))|(?<![\w.])input\(")
 
 
-@lru_cache(maxsize=1)
-def _patterns() -> _Patterns:
-    return _Patterns()
+_patterns = lru_cache(maxsize=1)(_Patterns)
 
 
 class SourceReads:
@@ -353,8 +340,17 @@ class SourceReads:
             self.of_fields |= b"fields(" in raw and b"add_argument(" in raw
         if b"environ" in raw or b"getenv" in raw or b"env_prefix" in raw or b"envvar" in raw:
             self._variables(name, raw)
-        if any(sign in raw for sign in _SIGNS):
-            self._files(raw, folder)
+        # Files whose names stand where something is read, or are constants that are read from.
+        for match in _patterns().file.finditer(raw) if any(sign in raw for sign in _SIGNS) else ():
+            patterns = _patterns()
+            line = raw[raw.rfind(b"\n", 0, match.start()) + 1 : raw.find(b"\n", match.end())]
+            read = bool(patterns.reads.search(line)) and not patterns.writes.search(line)
+            if not read and (constant := patterns.constant.match(line)):
+                word = re.escape(constant[1])
+                used = rb"(?:open|load\w*|read_\w+)\(\s*(?:\w+\()?" + word + rb"\b(?!\s*,\s*[\"'][wax])|\b" + word
+                read = re.search(used + rb"\.(?:read_|open\(\s*\))", raw) is not None
+            if read:
+                self.files.add((match[1].decode("utf-8", "replace"), folder))
         self.asks |= (b"stdin" in raw or b"input(" in raw) and _patterns().asks.search(raw) is not None
 
     def forget(self) -> None:
@@ -407,30 +403,15 @@ class SourceReads:
                 known = self.defaults.setdefault(match["name"].decode(), default)
                 self.defaults[match["name"].decode()] = default if known == default else None
             elif not match["set"]:
-                self._computed(name, raw, match)
-
-    def _files(self, raw: bytes, folder: str) -> None:
-        """Files whose names stand where something is read, or are constants that are read from."""
-        patterns = _patterns()
-        for match in patterns.file.finditer(raw):
-            line = raw[raw.rfind(b"\n", 0, match.start()) + 1 : raw.find(b"\n", match.end())]
-            read = bool(patterns.reads.search(line)) and not patterns.writes.search(line)
-            if not read and (constant := patterns.constant.match(line)):
-                name = re.escape(constant[1])
-                used = rb"(?:open|load\w*|read_\w+)\(\s*(?:\w+\()?" + name + rb"\b(?!\s*,\s*[\"'][wax])|\b" + name
-                read = re.search(used + rb"\.(?:read_|open\(\s*\))", raw) is not None
-            if read:
-                self.files.add((match[1].decode("utf-8", "replace"), folder))
-
-    def _computed(self, name: str, raw: bytes, match: re.Match[bytes]) -> None:
-        """A read by a word: a constant of the file, or what its function is given; else the name is computed."""
-        word = match["word"] or b""
-        constants = re.findall(rb"\b" + re.escape(word) + rb"\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']", raw) if word else []
-        around = [other for other in _patterns().function.finditer(raw) if other.start() < match.start()]
-        given = around[-1][2].replace(b"self,", b"").strip() if around else b""
-        if constants:
-            self.names.update(text.decode() for text in constants)
-        elif word and re.match(re.escape(word) + rb"\b", given):
-            self._helpers[around[-1][1].decode()] = name
-        else:
-            self.computed.add(name)
+                # Read by a word: a constant of the file, or what its function is given; else the name is computed.
+                word = match["word"] or b""
+                constant = rb"\b" + re.escape(word) + rb"\s*(?::[^=\n]+)?=\s*[\"'](\w+)[\"']"
+                constants = re.findall(constant, raw) if word else []
+                around = [other for other in patterns.function.finditer(raw) if other.start() < match.start()]
+                parameters = around[-1][2].replace(b"self,", b"").strip() if around else b""
+                if constants:
+                    self.names.update(text.decode() for text in constants)
+                elif word and re.match(re.escape(word) + rb"\b", parameters):
+                    self._helpers[around[-1][1].decode()] = name
+                else:
+                    self.computed.add(name)

@@ -123,15 +123,11 @@ _ELSEWHERE = (
 )
 
 
-def _token_forms() -> tuple[tuple[str, str], ...]:
-    begun = tuple(
-        (start, rf"\b{start.replace('.', '[.]')}{body}") for starts, body in _BEGINNINGS for start in starts.split()
-    )
-    return begun + _ELSEWHERE
-
-
 # Every form with letters that a text with such a token holds: to look for those first costs next to nothing.
-TOKEN_FORMS = _token_forms()
+TOKEN_FORMS: tuple[tuple[str, str], ...] = (
+    *((start, rf"\b{start.replace('.', '[.]')}{body}") for starts, body in _BEGINNINGS for start in starts.split()),
+    *_ELSEWHERE,
+)
 
 
 HIDDEN = "[redacted]"

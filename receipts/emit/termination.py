@@ -22,23 +22,27 @@ CGROUP_ROOT = "/sys/fs/cgroup"
 
 def oom_kills(process: str = "self", root: str = CGROUP_ROOT) -> dict[str, int]:
     """Kills by the files that count them, for the process's control group and those around it; empty where none do."""
-    try:
-        with open(f"/proc/{process}/cgroup", encoding="utf-8", errors="replace") as stream:
-            rows = [line.rstrip("\n").split(":", 2) for line in stream.read(16384).splitlines()]
-    except OSError:
-        return {}
     counts: dict[str, int | None] = {}
-    for number, controllers, path in (row for row in rows if len(row) == 3):
-        # On a host of both versions memory is counted by the first, and the second has a row all the same.
-        if number == "0":
-            place, file = root, "memory.events"
-        elif "memory" in controllers.split(","):
-            place, file = f"{root}/memory", "memory.oom_control"
-        else:
-            continue
+    for second, path in control_groups(process):
+        place, file = (root, "memory.events") if second else (f"{root}/memory", "memory.oom_control")
         # Inside a container the path may be that of the host, and only the mount's root is there.
         counts |= {name: _kill_count(name) for name in (f"{place}{path.rstrip('/')}/{file}", f"{place}/{file}")}
     return {file: count for file, count in counts.items() if count is not None}
+
+
+def control_groups(process: str) -> list[tuple[bool, str]]:
+    """The control groups of a process that may count its memory: whether of the second version, and the path.
+
+    On a host of both versions memory is counted by the first, and the second has a row all the same.
+    """
+    try:
+        with open(f"/proc/{process}/cgroup", encoding="utf-8", errors="replace") as stream:
+            rows = [line.rstrip("\n").split(":", 2) for line in stream.read(1 << 14).splitlines()]
+    except OSError:
+        return []
+    return [
+        (row[0] == "0", row[2]) for row in rows if len(row) == 3 and (row[0] == "0" or "memory" in row[1].split(","))
+    ]
 
 
 def more_kills(before: dict[str, int]) -> int:

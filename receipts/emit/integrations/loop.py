@@ -9,6 +9,7 @@ have a stand-in that calls as `composer/trainer/trainer.py` of 0.32 does.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import wraps
 from importlib import import_module
 
@@ -17,13 +18,13 @@ from receipts.emit.console import guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any, Literal
 
     from receipts.emit.recorder import Recorder
     from receipts.emit.steps import TimedSpan
 
-__all__ = ["Hooked", "Loop", "guarded", "part", "quietly", "spanned", "stepped", "whole"]
+__all__ = ["Loop", "guarded", "noting", "part", "quietly", "spanned", "stepped", "whole"]
 
 
 class Loop:
@@ -118,21 +119,17 @@ class Loop:
         return f"Loop({self.name!r}, {self.rec!r})"
 
 
-class Hooked:
-    """An object whose guarded methods a framework calls by their names."""
-
-    def __init__(self, loop: Loop) -> None:
-        self.loop = loop
-
-    def _fault(self, where: str, error: Exception) -> None:
-        self.loop.fault(where, error)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.loop!r})"
+@contextmanager
+def noting(loop: Loop, where: str) -> Iterator[None]:
+    """What fails here is noted, and no exception of the job."""
+    try:
+        yield
+    except Exception as error:
+        loop.fault(where, error)
 
 
 def quietly(loop: Loop, where: str, work: Callable[..., Any], *given: Any) -> Any:
-    """What ``work`` returns; None, and a note, where it raises."""
+    """What ``work`` returns; None, and a note, where it raises. Every step comes by, so it is no with block."""
     try:
         return work(*given)
     except Exception as error:
@@ -188,7 +185,6 @@ _HF_ATTENTION = {
     "flash_attention_3": "flash3",
     "flex_attention": "flex",
 }
-_HF_RUNTIMES = {"cpu": "cpu", "cuda": "cuda"}
 
 
 def hf_callback(rec: Recorder, *, tokens: int | None = None, sequence_length: int | None = None) -> Any:
@@ -225,15 +221,19 @@ def _callback(module: str, base: str, hooks: TrainerHooks) -> Any:
     return type("RecorderCallback", (kind,), {hooks.BEGINS: staticmethod(getattr(hooks, hooks.BEGINS))})()
 
 
-class TrainerHooks(Hooked):
+class TrainerHooks:
     """What is told when a trainer begins, by the name that it calls (``BEGINS``)."""
 
     BEGINS = ""
 
     def __init__(self, loop: Loop, tokens: int | None, sequence_length: int | None = None) -> None:
-        super().__init__(loop)
+        self.loop = loop
+        self._fault = loop.fault
         self._tokens, self._length = tokens, sequence_length
         self._begun = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.loop!r})"
 
     def begin(self) -> None:
         """Start the recorder, and watch the loop; training may begin again in one run."""
@@ -255,6 +255,7 @@ class HfTrainerHooks(TrainerHooks):
         quietly(self.loop, "configuration", self.loop.resolved, args)
         schedule = getattr(args, "lr_scheduler_type", None)
         attention = getattr(getattr(more.get("model"), "config", None), "_attn_implementation", None)
+        device = str(getattr(args, "device", "")).partition(":")[0]
         self.loop.stated(
             {
                 "batch.sequence_length": self._length,
@@ -263,7 +264,7 @@ class HfTrainerHooks(TrainerHooks):
                 "data.order_seed": getattr(args, "data_seed", None),
                 "features.hf.attn_implementation": attention if isinstance(attention, str) else None,
                 "path.intended.attention": _HF_ATTENTION.get(str(attention)),
-                "path.intended.runtime": _HF_RUNTIMES.get(str(getattr(args, "device", "")).partition(":")[0]),
+                "path.intended.runtime": device if device in ("cpu", "cuda") else None,
             }
         )
 

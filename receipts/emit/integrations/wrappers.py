@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import inspect
 import sys
+from contextlib import suppress
 from functools import wraps
 
-from receipts.emit.integrations.loop import Loop, part, quietly, spanned, stepped, whole
+from receipts.emit.integrations.loop import Loop, noting, part, quietly, spanned, stepped, whole
 from receipts.emit.probes import megatron
 
 TYPE_CHECKING = False
@@ -51,9 +52,23 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
         rec.note(f"{MEGATRON_MODULE} is not imported: import it, then call patch_megatron(rec)")
         return lambda: None
     before: dict[str, Any] = {}
+
+    def logged(inner: Any) -> Any:
+        parameters = list(inspect.signature(inner).parameters)
+
+        @wraps(inner)
+        def training_log(*given: Any, **named: Any) -> Any:
+            with noting(loop, "training_log"):
+                values = dict(zip(parameters, given, strict=False)) | named
+                losses = values.get("loss_dict") or {}
+                _scalars(rec, losses.get("lm loss", next(iter(losses.values()), None)), values.get("grad_norm"))
+            return inner(*given, **named)
+
+        return training_log
+
     wrappers: dict[str, Callable[[Any], Any]] = {
         "train_step": lambda inner: stepped(loop, inner, lambda: tokens or _megatron_tokens(where)),
-        "training_log": lambda inner: _wrapped_training_log(loop, inner),
+        "training_log": logged,
         "evaluate_and_print_results": lambda inner: spanned(loop, inner, "eval"),
         "save_checkpoint_and_time": lambda inner: spanned(loop, inner, "checkpoint"),
     }
@@ -72,6 +87,13 @@ def patch_megatron(rec: Recorder, module: Any = None, *, tokens: int | None = No
     return restore
 
 
+def _scalars(rec: Recorder, loss: Any, norm: Any) -> None:
+    if loss is not None:
+        rec.loss(loss)
+    if norm is not None:
+        rec.gradient_norm(norm)
+
+
 def _megatron_tokens(where: Any) -> int | None:
     """The sequences of a step times their length, as Megatron's arguments have them."""
     arguments = megatron.arguments()
@@ -86,26 +108,6 @@ def _megatron_tokens(where: Any) -> int | None:
     return batch * length if batch and length else None
 
 
-def _wrapped_training_log(loop: Loop, inner: Any) -> Any:
-    parameters = list(inspect.signature(inner).parameters)
-
-    @wraps(inner)
-    def training_log(*given: Any, **named: Any) -> Any:
-        quietly(loop, "training_log", _record_megatron_log, loop, dict(zip(parameters, given, strict=False)) | named)
-        return inner(*given, **named)
-
-    return training_log
-
-
-def _record_megatron_log(loop: Loop, values: dict[str, Any]) -> None:
-    losses = values.get("loss_dict") or {}
-    loss = losses.get("lm loss", next(iter(losses.values()), None))
-    if loss is not None:
-        loop.rec.loss(loss)
-    if values.get("grad_norm") is not None:
-        loop.rec.gradient_norm(values["grad_norm"])
-
-
 def record_torchtitan(rec: Recorder, trainer: Any, *, tokens: int | None = None) -> None:
     """Record a `torchtitan.trainer.Trainer`, before ``trainer.train()``. Tokens of a step over all chips follow from
     its configuration."""
@@ -116,10 +118,13 @@ def record_torchtitan(rec: Recorder, trainer: Any, *, tokens: int | None = None)
     quietly(loop, "configuration", loop.resolved, part(loop, trainer, "config") or part(loop, trainer, "job_config"))
     batch, length = leaves.get("batch.global_batch"), leaves.get("batch.sequence_length")
     every = tokens or (batch * length if batch and length else None)
-    quietly(loop, "train_step", _wrap_titan_step, loop, trainer, every)
+    with noting(loop, "train_step"):
+        trainer.train_step = stepped(loop, trainer.train_step, lambda: every)
     quietly(loop, "metrics", _wrap_titan_log, loop, part(loop, trainer, "metrics_processor"))
     quietly(loop, "checkpointer", _wrap_titan_save, loop, part(loop, trainer, "checkpointer"))
-    quietly(loop, "validator", _wrap_titan_validate, loop, part(loop, trainer, "validator"))
+    if (validator := part(loop, trainer, "validator")) is not None:
+        with noting(loop, "validator"):
+            validator.validate = spanned(loop, validator.validate, "eval")
 
 
 def _torchtitan_leaves(trainer: Any) -> dict[str, Any]:
@@ -142,10 +147,6 @@ def _torchtitan_leaves(trainer: Any) -> dict[str, Any]:
     }
 
 
-def _wrap_titan_step(loop: Loop, trainer: Any, tokens: int | None) -> None:
-    trainer.train_step = stepped(loop, trainer.train_step, lambda: tokens)
-
-
 def _wrap_titan_log(loop: Loop, metrics: Any) -> None:
     if metrics is None:
         return
@@ -153,19 +154,13 @@ def _wrap_titan_log(loop: Loop, metrics: Any) -> None:
 
     @wraps(inner)
     def log(*given: Any, **named: Any) -> Any:
-        quietly(loop, "metrics", _record_titan_log, loop, given, named)
+        with noting(loop, "metrics"):
+            # log(step, global_avg_loss, global_max_loss, grad_norm, …): of three numbers in all versions since 0.1.
+            values = dict(zip(("step", "global_avg_loss", "global_max_loss", "grad_norm"), given, strict=False)) | named
+            _scalars(loop.rec, values.get("global_avg_loss"), values.get("grad_norm"))
         return inner(*given, **named)
 
     metrics.log = log
-
-
-def _record_titan_log(loop: Loop, given: tuple[Any, ...], named: dict[str, Any]) -> None:
-    # log(step, global_avg_loss, global_max_loss, grad_norm, extra_metrics): of three numbers in all versions since 0.1.
-    values = dict(zip(("step", "global_avg_loss", "global_max_loss", "grad_norm"), given, strict=False)) | named
-    if values.get("global_avg_loss") is not None:
-        loop.rec.loss(values["global_avg_loss"])
-    if values.get("grad_norm") is not None:
-        loop.rec.gradient_norm(values["grad_norm"])
 
 
 def _wrap_titan_save(loop: Loop, checkpointer: Any) -> None:
@@ -182,11 +177,6 @@ def _wrap_titan_save(loop: Loop, checkpointer: Any) -> None:
         return saving(*given, **named) if saves else inner(*given, **named)
 
     checkpointer.save = save
-
-
-def _wrap_titan_validate(loop: Loop, validator: Any) -> None:
-    if validator is not None:
-        validator.validate = spanned(loop, validator.validate, "eval")
 
 
 _MAXTEXT_LEAVES = {
@@ -268,37 +258,21 @@ def jax_step(
 def maxtext_step(rec: Recorder, step: Callable[..., Any], config: Any = None, *, tokens: int | None = None) -> Any:
     """MaxText's ``p_train_step``, recorded, with what its configuration states: ``maxtext_step(rec, step, config)``."""
     loop = Loop(rec, "maxtext")
-    configuration = quietly(loop, "configuration", _maxtext_leaves, config) or {}
-    quietly(loop, "configuration", loop.stated, configuration)
-    if (keys := _maxtext_keys(config)) is not None:
-        quietly(loop, "configuration", loop.resolved, keys)
-    batch, length = configuration.get("batch.global_batch"), configuration.get("batch.sequence_length")
-    every = tokens or (batch * length if batch and length else None)
-    return RecordedStep(loop, step, every, lambda result: _record_maxtext_scalars(rec, result))
-
-
-def _maxtext_leaves(config: Any) -> dict[str, int | None]:
-    # Its configuration raises of its own kind for a key that a version does not have.
     leaves: dict[str, int | None] = {}
     for path, name in _MAXTEXT_LEAVES.items():
-        try:
+        with suppress(Exception):  # raised of its own kind for a key that a version does not have
             leaves[path] = whole(getattr(config, name, None))
-        except Exception:
-            leaves[path] = None
-    return leaves
+    quietly(loop, "configuration", loop.stated, leaves)
+    keys = None
+    with suppress(Exception):  # a version may keep them elsewhere
+        keys = config.get_keys()
+    if keys is not None:
+        quietly(loop, "configuration", loop.resolved, keys)
+    batch, length = leaves.get("batch.global_batch"), leaves.get("batch.sequence_length")
+    every = tokens or (batch * length if batch and length else None)
 
+    def read(result: Any) -> None:
+        scalars = result[1]["scalar"]
+        _scalars(rec, scalars.get("learning/loss"), scalars.get("learning/grad_norm"))
 
-def _maxtext_keys(config: Any) -> Any:
-    """All of its settings; None where there are none, or a version keeps them elsewhere."""
-    try:
-        return config.get_keys()
-    except Exception:
-        return None
-
-
-def _record_maxtext_scalars(rec: Recorder, result: Any) -> None:
-    scalars = result[1]["scalar"]
-    if "learning/loss" in scalars:
-        rec.loss(scalars["learning/loss"])
-    if "learning/grad_norm" in scalars:
-        rec.gradient_norm(scalars["learning/grad_norm"])
+    return RecordedStep(loop, step, every, read)

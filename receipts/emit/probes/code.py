@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 
+from receipts.emit.files import sha256
 from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
@@ -40,7 +41,13 @@ def at_start(stated: ProbeOutput) -> None:
         _digest(stated, name, own[name])
     script = stated.kept["script"] = own.get("__main__")
     if script is not None:
-        _commit(stated, script)
+        # Commit and changes by one call; files that git does not know are no change of the commit.
+        words = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
+        lines = git(stated, os.path.dirname(script), "status", *words).splitlines()
+        commit = next((line.partition(" branch.oid ")[2] for line in lines if line.startswith("# branch.oid ")), "")
+        if len(commit) >= 40:
+            stated.put("code.commit", commit)
+            stated.put("code.dirty", any(not line.startswith("#") for line in lines))
 
 
 def at_end(stated: ProbeOutput) -> None:
@@ -66,14 +73,22 @@ def at_end(stated: ProbeOutput) -> None:
     else:
         stated.put("code.imported_digest", imported.digest_of_files({name: digests[name] for name in own}))
         stated.note(f"imported files of the project's own: {len(own)}")
-    if "__main__" in own and stated.get("code.commit") is not None:
-        _repository(stated, own["__main__"])
+    script = own.get("__main__")
+    if script is not None and stated.get("code.commit") is not None:
+        folder = os.path.dirname(script)
+        if top := git(stated, folder, "rev-parse", "--show-toplevel").strip():
+            stated.kept["top"] = top
+            remote = git(stated, folder, "config", "--get", "remote.origin.url").strip()
+            stated.put("code.repository", without_user(remote) or os.path.basename(top))
+            if not git(stated, folder, "ls-files", "--", script).strip():
+                stated.put("code.dirty", True)
+                stated.note("the main script is not in the commit: git does not track it")
     _checkouts(stated, own)
 
 
 def _digest(stated: ProbeOutput, name: str, path: str) -> None:
     try:
-        stated.kept["digests"][name] = imported.sha256(path)
+        stated.kept["digests"][name] = sha256(path)
     except OSError as error:
         stated.note(f"{name} could not be read: {error.strerror}")
 
@@ -83,29 +98,6 @@ def _mtime(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return 0.0
-
-
-def _commit(stated: ProbeOutput, script: str) -> None:
-    """Commit and changes by one call; files that git does not know are no change of the commit."""
-    words = ("--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
-    lines = git(stated, os.path.dirname(script), "status", *words).splitlines()
-    commit = next((line.partition(" branch.oid ")[2] for line in lines if line.startswith("# branch.oid ")), "")
-    if len(commit) >= 40:
-        stated.put("code.commit", commit)
-        stated.put("code.dirty", any(not line.startswith("#") for line in lines))
-
-
-def _repository(stated: ProbeOutput, script: str) -> None:
-    folder = os.path.dirname(script)
-    top = git(stated, folder, "rev-parse", "--show-toplevel").strip()
-    if not top:
-        return
-    stated.kept["top"] = top
-    remote = git(stated, folder, "config", "--get", "remote.origin.url").strip()
-    stated.put("code.repository", without_user(remote) or os.path.basename(top))
-    if not git(stated, folder, "ls-files", "--", script).strip():
-        stated.put("code.dirty", True)
-        stated.note("the main script is not in the commit: git does not track it")
 
 
 def _checkouts(stated: ProbeOutput, own: dict[str, str]) -> None:

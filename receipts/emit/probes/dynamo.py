@@ -42,11 +42,14 @@ class DynamoListener:
             if trigger == "CUDAGRAPH_RECORDING":
                 self.recordings += 1
             elif len(self.events) < _MAX_EVENTS:
-                stated, again = self._stated, _again(given)
+                stated = self._stated
                 if trigger in ("", "DYNAMO"):
                     # A backward pass that is compiled later is part of its forward's program.
                     self.events.append((stated.steps, stated.inside))
                 if stated.inside:
+                    # `0/2` is the third compilation of the first frame.
+                    number = str(getattr(given[0], "compile_id", "")).partition("/")[2] if given else ""
+                    again = number.partition("_")[0] not in ("", "0")
                     stated.mark_step("recompile" if again else "compile")
         except Exception as error:
             self._stated.note(f"a compilation could not be noted: {type(error).__name__}: {error}")
@@ -121,12 +124,6 @@ def _listen(stated: ProbeOutput) -> None:
     stated.kept["listener"], stated.kept["unheard"] = listener, graphs()
 
 
-def _again(given: tuple[Any, ...]) -> bool:
-    """Whether this frame was compiled before: `0/2` is the third compilation of the first frame."""
-    number = str(getattr(given[0], "compile_id", "")).partition("/")[2] if given else ""
-    return number.partition("_")[0] not in ("", "0")
-
-
 def _counts(stated: ProbeOutput) -> None:
     groups = counters()
     graphs = groups.get("stats", {}).get("unique_graphs", 0)
@@ -142,14 +139,41 @@ def _counts(stated: ProbeOutput) -> None:
         return
     stated.put("compile.graph_breaks", _breaks(groups))
     stated.put("path.witnessed.posture", posture(stated, groups))
-    _cache(stated, groups.get("inductor", {}), groups.get("aot_autograd", {}))
-    stated.put("compile.compile_seconds", _seconds(stated))
+    # Programs from the cache on disk: Inductor's, or where nobody asked it, the one around it.
+    inductor, autograd = groups.get("inductor", {}), groups.get("aot_autograd", {})
+    hits, misses = inductor.get("fxgraph_cache_hit", 0), inductor.get("fxgraph_cache_miss", 0)
+    if not hits and not misses:
+        hits, misses = autograd.get("autograd_cache_hit", 0), autograd.get("autograd_cache_miss", 0)
+    if hits or misses:
+        stated.put("compile.cache_hits", hits)
+        stated.put("compile.cache_misses", misses)
+    if hits and misses:
+        stated.note(f"the compile cache held {hits} programs and not {misses} others: neither cold nor warm")
+    elif hits or misses:
+        stated.put("compile.cache_state", "warm" if hits else "cold")
+    elif inductor.get("fxgraph_cache_bypass", 0) or not getattr(
+        imported.module("torch._inductor.config"), "fx_graph_cache", True
+    ):
+        stated.put("compile.cache_state", "off")
+    listener: DynamoListener | None = stated.kept.get("listener")
+    times: Mapping[str, list[float]] = imported.part(_UTILS, "compilation_time_metrics") or {}
+    seconds = next((sum(times[name]) for name in ("_compile.compile_inner", "_compile") if name in times), None)
+    if listener is not None and not stated.kept["unheard"]:
+        seconds = listener.seconds
+    stated.put("compile.compile_seconds", seconds)
     limited = {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}
     hit = sum(count for name, count in limited.items() if _limited(name))
     if hit:
         stated.note("a recompile limit was reached: the function runs uncompiled from there on")
         stated.counter("torch.compile.recompile_limit", hit, expected=0)
-    _regions(stated)
+    # Compiled functions by name, where the caller says that regions are what is compiled.
+    records = imported.part(_UTILS, "get_compilation_metrics") or tuple
+    names = [_qualified(record) for record in records() if getattr(record, "co_name", None)]
+    regions = list(dict.fromkeys(names))[:100]
+    if stated.get("compile.posture") == "regional":
+        stated.put("compile.regions", regions or None)
+    elif regions:
+        stated.note(f"compiled functions: {', '.join(regions)[:2000]}")
 
 
 def _breaks(groups: Mapping[str, Mapping[str, int]]) -> int:
@@ -193,46 +217,6 @@ def _late(stated: ProbeOutput, graphs: int) -> int | None:
     if listener is not None and stated.kept["unheard"] <= warm and stated.warmup is not None:
         return listener.late(stated.warmup, stated.steps)
     return graphs - int(warm)
-
-
-def _cache(stated: ProbeOutput, inductor: Mapping[str, int], autograd: Mapping[str, int]) -> None:
-    """Programs from the cache on disk: Inductor's, or where nobody asked it, the one around it."""
-    hits, misses = inductor.get("fxgraph_cache_hit", 0), inductor.get("fxgraph_cache_miss", 0)
-    if not hits and not misses:
-        hits, misses = autograd.get("autograd_cache_hit", 0), autograd.get("autograd_cache_miss", 0)
-    if not hits and not misses:
-        bypassed = inductor.get("fxgraph_cache_bypass", 0) or not getattr(
-            imported.module("torch._inductor.config"), "fx_graph_cache", True
-        )
-        stated.put("compile.cache_state", "off" if bypassed else None)
-        return
-    stated.put("compile.cache_hits", hits)
-    stated.put("compile.cache_misses", misses)
-    if hits and misses:
-        stated.note(f"the compile cache held {hits} programs and not {misses} others: neither cold nor warm")
-    else:
-        stated.put("compile.cache_state", "warm" if hits else "cold")
-
-
-def _seconds(stated: ProbeOutput) -> float | None:
-    listener: DynamoListener | None = stated.kept.get("listener")
-    if listener is not None and not stated.kept["unheard"]:
-        return listener.seconds
-    times: Mapping[str, list[float]] = imported.part(_UTILS, "compilation_time_metrics") or {}
-    return next((sum(times[name]) for name in ("_compile.compile_inner", "_compile") if name in times), None)
-
-
-def _regions(stated: ProbeOutput) -> None:
-    """Compiled functions by name, where the caller says that regions are what is compiled."""
-    records = imported.part(_UTILS, "get_compilation_metrics")
-    if records is None:
-        return
-    names = [_qualified(record) for record in records() if getattr(record, "co_name", None)]
-    regions = list(dict.fromkeys(names))[:100]
-    if stated.get("compile.posture") == "regional":
-        stated.put("compile.regions", regions or None)
-    elif regions:
-        stated.note(f"compiled functions: {', '.join(regions)[:2000]}")
 
 
 def _qualified(record: Any) -> str:

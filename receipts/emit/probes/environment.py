@@ -113,18 +113,21 @@ class Look:
 
     def again(self, now: Mapping[str, str]) -> None:
         """Look at the flags that are set now."""
-        imported = {name for name in _IMPORTED if name in sys.modules}
-        begun = {"xla": _xla_begun(), "cuda": _cuda_begun()}
+        here = {name for name in _IMPORTED if name in sys.modules}
+        backends = imported.part("jax._src.xla_bridge", "_backends") or ()
+        cuda = imported.part("torch.cuda", "_initialized") or any(name in ("cuda", "gpu", "rocm") for name in backends)
+        begun = {"xla": bool(backends) or torch_xla.begun(), "cuda": bool(cuda)}
         self.gone = {name for name in self.values if name not in now}
         for name, value in now.items():
             if self.values.get(name) == value:
                 continue
-            if writer := _writer(name) if self.exec.get(name) != value else "":
+            writers = (who for who, names in _WRITTEN.items() if name in names and who in sys.modules)
+            if self.exec.get(name) != value and (writer := next(writers, "")):
                 self.written[name] = f"{writer} set {name}={value}"
                 continue
             self.values[name] = value
-            self.before[name] = self._in_time(name, value, imported)
-        self.imported, self.begun = imported, begun
+            self.before[name] = self._in_time(name, value, here)
+        self.imported, self.begun = here, begun
 
     def _in_time(self, name: str, value: str, imported: set[str]) -> bool | None:
         """Whether a value that is new at this look came before what reads it; None where neither can be shown."""
@@ -198,14 +201,13 @@ def flags(variables: Mapping[str, str]) -> dict[str, str]:
                     values[f"{name}.{key}"] = _placeless(key, inner)
         elif name != "PYTHONPATH":
             values[name] = _placeless(name, value)
-        elif value := os.pathsep.join(item for item in value.split(os.pathsep) if not _armed_by(item)):
-            values[name] = value
+        else:
+            # Without the launcher's own folder, which changes nothing that the job does.
+            folders = ((item, item.replace(os.sep, "/").rstrip("/")) for item in value.split(os.pathsep))
+            kept = os.pathsep.join(item for item, plain in folders if not plain.endswith("receipts/emit/sight/site"))
+            if kept:
+                values[name] = kept
     return values
-
-
-def _armed_by(folder: str) -> bool:
-    """Whether a folder of PYTHONPATH is the launcher's own, which changes nothing that the job does."""
-    return folder.replace(os.sep, "/").rstrip("/").endswith("receipts/emit/sight/site")
 
 
 def nested(text: str) -> list[tuple[str, str]]:
@@ -252,17 +254,3 @@ def executed_with() -> dict[str, str]:
     if not entries or not all(name and sign for name, sign, _ in entries):
         return {}
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in entries}
-
-
-def _writer(name: str) -> str:
-    return next((who for who, names in _WRITTEN.items() if name in names and who in sys.modules), "")
-
-
-def _cuda_begun() -> bool:
-    if imported.part("torch.cuda", "_initialized"):
-        return True
-    return any(name in ("cuda", "gpu", "rocm") for name in imported.part("jax._src.xla_bridge", "_backends") or ())
-
-
-def _xla_begun() -> bool:
-    return bool(imported.part("jax._src.xla_bridge", "_backends")) or torch_xla.begun()

@@ -39,24 +39,6 @@ TRAINERS = {
 
 def at_warm(stated: ProbeOutput) -> None:
     """State what one chip leaves open: a job that is killed later has it."""
-    _one_chip(stated)
-
-
-def at_end(stated: ProbeOutput) -> None:
-    """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
-    _one_chip(stated)
-    trainers = sorted({name for module, name in TRAINERS.items() if imported.module(module) is not None})
-    if trainers:
-        stated.note(f"trainers that are imported: {', '.join(trainers)}; who drove the loop is not told by that")
-        return
-    host = library()
-    if host is not None and stated.world == 1:
-        # Several ranks are joined by something (DDP, FSDP) that an import does not name.
-        stated.put("path.witnessed.framework", host)
-        stated.put("path.witnessed.frameworks", [host])
-
-
-def _one_chip(stated: ProbeOutput) -> None:
     if (
         stated.world == 1
         and stated.get("hardware.accelerator") == "cpu"
@@ -67,6 +49,20 @@ def _one_chip(stated: ProbeOutput) -> None:
         # The degrees multiply to the chips, so that on one chip each of them is 1.
         for degree in ("tensor", "pipeline", "context", "expert"):
             stated.put(f"parallelism.{degree}", 1)
+
+
+def at_end(stated: ProbeOutput) -> None:
+    """State the library that hosts the run, or note the trainers that are imported; and what one chip leaves open."""
+    at_warm(stated)
+    trainers = sorted({name for module, name in TRAINERS.items() if imported.module(module) is not None})
+    if trainers:
+        stated.note(f"trainers that are imported: {', '.join(trainers)}; who drove the loop is not told by that")
+        return
+    host = library()
+    if host is not None and stated.world == 1:
+        # Several ranks are joined by something (DDP, FSDP) that an import does not name.
+        stated.put("path.witnessed.framework", host)
+        stated.put("path.witnessed.frameworks", [host])
 
 
 def library() -> str | None:

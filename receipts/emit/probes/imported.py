@@ -92,7 +92,10 @@ def _module_file(module: Any) -> str:
 
 def project_files(modules: dict[str, str]) -> dict[str, str]:
     """Of these files the project's own: neither the standard library's, nor a wheel's, nor made while the job ran."""
-    library = _library()
+    import sysconfig
+
+    paths = [path for name in ("stdlib", "platstdlib") if (path := sysconfig.get_path(name))]
+    library = tuple(path + os.sep for path in {*paths, *map(os.path.realpath, paths)})
     scripts = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin") + os.sep
     own = {}
     for name, path in modules.items():
@@ -113,27 +116,11 @@ def is_installed(path: str) -> bool:
     return any(f"{os.sep}{folder}{os.sep}" in path for folder in _INSTALLED)
 
 
-def _library() -> tuple[str, ...]:
-    import sysconfig
-
-    paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    places = {os.path.realpath(path) for path in paths if path} | {path for path in paths if path}
-    return tuple(path + os.sep for path in places)
-
-
 def relative_path(name: str, path: str) -> str:
     """A module's file below its root: `torch/nn/functional.py`, whatever folder torch is in."""
     parts = path.replace("\\", "/").split("/")
     depth = name.count(".") + 1 + (parts[-1].partition(".")[0] == "__init__")
     return "/".join(parts[-depth:])
-
-
-def sha256(path: str) -> str:
-    """Digest of a file. Raises OSError."""
-    import hashlib
-
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def digest_of_files(by_name: dict[str, str]) -> str:

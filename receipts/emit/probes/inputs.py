@@ -13,16 +13,14 @@ import re
 import time
 
 from receipts.emit import configuration, own_launch, python_source
-from receipts.emit.launch_values import key_of
-from receipts.emit.named_files import NamedFiles
+from receipts.emit.launch_values import flat, key_of
+from receipts.emit.own_launch import NamedFiles
 from receipts.emit.probes import environment, imported
 from receipts.emit.python_source import SourceReads, declared
 from receipts.emit.secrets import allowed, secret_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from receipts.emit.probing import ProbeOutput
 
 NAME = "inputs"
@@ -128,7 +126,11 @@ def _state_reads(stated: ProbeOutput, until: float) -> None:
     for name, folder in sorted(reads.files):
         files.take("", name, beside=folder)
     kept: dict[str, str] = {}
-    for name, text in _variables(stated, reads).items():
+    # The variables at the start; of those that the source sets itself what the process was executed with.
+    executed = environment.executed_with()
+    variables = {name: text for name, text in stated.kept["variables"].items() if name not in reads.assigned}
+    variables |= {name: executed[name] for name in reads.assigned if name in executed}
+    for name, text in variables.items():
         if (reads.wants(name) or name in files.variables) and _own(name):
             kept[name] = files.relative(text)
             files.take(f"environment.{name}", text, folders=False)
@@ -160,27 +162,14 @@ def _state_defaults(stated: ProbeOutput, reads: SourceReads, files: NamedFiles, 
         stated.kept["doubts"].append(f"two defaults of {', '.join(torn[:5])}")
     declared = {name: text for name, text in every.items() if text is not None and name not in before}
     if reads.executes and not before:
-        declared = _globals(stated.kept["main"]) | declared
+        # The script lets a file of settings, or its command line, assign its globals.
+        assigned = python_source.assigned_values(_text(stated.kept["main"]), whole=False)
+        declared = flat(assigned or {}) | declared
     stated.inputs("defaults", declared)
     given = {*stated.kept["given"], *(f"env.{name}" for name in stated.kept["variables"])}
     for option, text in declared.items():
         if option not in given:
             files.take(re.sub(r"^env\.", "environment.", option), text, only_config=True)
-
-
-def _variables(stated: ProbeOutput, reads: SourceReads) -> Mapping[str, str]:
-    """The variables at the start; of those that the source sets itself what the process was executed with."""
-    executed = environment.executed_with()
-    now: dict[str, str] = stated.kept["variables"]
-    theirs = {name: text for name, text in now.items() if name not in reads.assigned}
-    return theirs | {name: executed[name] for name in reads.assigned if name in executed}
-
-
-def _globals(main: str) -> dict[str, str]:
-    """Settings of a script that lets a file of settings, or its command line, assign its globals."""
-    from receipts.emit.launch_values import flat
-
-    return flat(python_source.assigned_values(_text(main), whole=False) or {})
 
 
 def _text(main: str) -> str:

@@ -132,14 +132,10 @@ def _listen(stated: ProbeOutput) -> None:
     monitoring.register_event_listener(listener.event)
     monitoring.register_event_duration_secs_listener(listener.duration)
     stated.kept["listener"], stated.kept["unheard"] = listener, begun()
-    stated.kept["before"] = _asked()
-    stated.kept["heard_from"] = stated.steps
-
-
-def _asked() -> int | None:
-    """How many programs this process has compiled or loaded so far, as JAX's own cache of them counts."""
+    # How many programs this process has compiled or loaded so far, as JAX's own cache of them counts.
     counts = getattr(imported.part("jax._src.interpreters.pxla", "_cached_compilation"), "cache_info", None)
-    return None if counts is None else int(counts().misses)
+    stated.kept["before"] = None if counts is None else int(counts().misses)
+    stated.kept["heard_from"] = stated.steps
 
 
 def _stop(stated: ProbeOutput) -> None:
@@ -160,37 +156,28 @@ def _devices() -> list[Any]:
 
 def _memory(stated: ProbeOutput) -> None:
     devices = imported.part("jax", "local_devices")()
+    phase, step = stated.kept["phase"], max(0, stated.steps - 1) if stated.steps else None
     if len(devices) > 1 and {device.platform for device in devices} == {"cpu"}:
-        _virtual_memory(stated, devices)
+        # Devices that share a processor: what lies on each are its arrays, and in a step what XLA sets aside.
+        held = dict.fromkeys((int(device.id) for device in devices), 0)
+        for array in imported.part("jax", "live_arrays")():
+            for shard in array.addressable_shards:
+                held[int(shard.device.id)] += int(shard.data.nbytes)
+        peaks, limit = stated.kept.setdefault("peaks", {}), process.memory_limit()
+        for chip, size in held.items():
+            peak = peaks[chip] = max(peaks.get(chip, 0), size + int(stated.get("compile.temp_bytes") or 0))
+            stated.memory_row(phase, chip=chip, bytes_used=size, bytes_limit=limit, peak_bytes=peak, step=step)
     for device in devices:
-        stats = device.memory_stats()
-        if not stats:
-            continue
-        reserved = stats.get("peak_pool_bytes", stats.get("peak_bytes_reserved"))
-        stated.memory_row(
-            stated.kept["phase"],
-            chip=int(device.id),
-            bytes_used=stats.get("bytes_in_use"),
-            bytes_limit=stats.get("bytes_limit"),
-            peak_bytes=stats.get("peak_bytes_in_use"),
-            peak_reserved_bytes=reserved or None,
-            step=max(0, stated.steps - 1) if stated.steps else None,
-        )
-
-
-def _virtual_memory(stated: ProbeOutput, devices: list[Any]) -> None:
-    """State what lies on each of the devices that share a processor: its arrays, and in a step what XLA sets aside."""
-    held = dict.fromkeys((int(device.id) for device in devices), 0)
-    for array in imported.part("jax", "live_arrays")():
-        for shard in array.addressable_shards:
-            held[int(shard.device.id)] += int(shard.data.nbytes)
-    peaks = stated.kept.setdefault("peaks", {})
-    for chip, size in held.items():
-        peaks[chip] = max(peaks.get(chip, 0), size + int(stated.get("compile.temp_bytes") or 0))
-        row = {"bytes_used": size, "bytes_limit": process.memory_limit(), "peak_bytes": peaks[chip]}
-        stated.memory_row(
-            stated.kept["phase"], chip=chip, step=max(0, stated.steps - 1) if stated.steps else None, **row
-        )
+        if stats := device.memory_stats():
+            stated.memory_row(
+                phase,
+                chip=int(device.id),
+                bytes_used=stats.get("bytes_in_use"),
+                bytes_limit=stats.get("bytes_limit"),
+                peak_bytes=stats.get("peak_bytes_in_use"),
+                peak_reserved_bytes=stats.get("peak_pool_bytes", stats.get("peak_bytes_reserved")) or None,
+                step=step,
+            )
 
 
 def _mesh(stated: ProbeOutput) -> None:
@@ -265,7 +252,9 @@ def _compiles(stated: ProbeOutput) -> None:
     listener: JaxListener | None = stated.kept.get("listener")
     if listener is None:
         return
-    before, disk = stated.kept["before"], _disk_cache()
+    values = _config()
+    disk = values.get("jax_enable_compilation_cache", True) and values.get("jax_compilation_cache_dir")
+    before = stated.kept["before"]
     if stated.kept["unheard"] and before is not None and not disk:
         # None of those came from a cache on disk.
         stated.put("compile.compiles", before + listener.compiled)
@@ -277,7 +266,13 @@ def _compiles(stated: ProbeOutput) -> None:
         stated.put("compile.compile_seconds", listener.seconds)
         stated.put("compile.cache_hits", listener.hits)
         stated.put("compile.cache_misses", listener.misses)
-        _cache(stated, listener)
+        if not disk:
+            stated.put("compile.cache_state", "off")
+        elif bool(listener.hits) != bool(listener.misses):
+            stated.put("compile.cache_state", "warm" if listener.hits else "cold")
+        elif listener.hits:
+            counts = f"{listener.hits} programs and not {listener.misses} others"
+            stated.note(f"the compile cache held {counts}: neither cold nor warm")
     if stated.warmup is not None and stated.kept["heard_from"] <= stated.warmup <= stated.steps:
         stated.put("compile.compiles_after_warmup", listener.late(stated.warmup, stated.steps))
     elif stated.steps and not stated.kept["heard_from"] and not listener.late(1, stated.steps):
@@ -286,21 +281,6 @@ def _compiles(stated: ProbeOutput) -> None:
 
 def _config() -> dict[str, Any]:
     return dict(getattr(imported.part("jax._src.config", "config"), "values", None) or {})
-
-
-def _disk_cache() -> bool:
-    values = _config()
-    return bool(values.get("jax_enable_compilation_cache", True) and values.get("jax_compilation_cache_dir"))
-
-
-def _cache(stated: ProbeOutput, listener: JaxListener) -> None:
-    if not _disk_cache():
-        stated.put("compile.cache_state", "off")
-    elif bool(listener.hits) != bool(listener.misses):
-        stated.put("compile.cache_state", "warm" if listener.hits else "cold")
-    elif listener.hits:
-        counts = f"{listener.hits} programs and not {listener.misses} others"
-        stated.note(f"the compile cache held {counts}: neither cold nor warm")
 
 
 def _settings(stated: ProbeOutput) -> None:

@@ -162,7 +162,12 @@ def _last(stated: ProbeOutput) -> None:
     if temperatures:
         stated.put("measurement.health.temperature_celsius", max(temperatures))
     if len(samples) >= 3:
-        _medians(stated, samples)
+        from statistics import median
+
+        for name in ("clock_mhz", "power_watts"):
+            values = [getattr(item, name) for item in samples if getattr(item, name) is not None]
+            if values:
+                stated.put(f"measurement.health.{name}", float(median(values)))
         _energy(stated, [item for item in samples if item.at >= stated.kept.get("measured_from", 0.0)])
     seen: dict[str, bool | int | float | str] = {f"violation_seconds.{n}": ns / 1e9 for n, ns in held.items()}
     if first.energy_millijoules is not None and last.energy_millijoules is not None:
@@ -174,15 +179,6 @@ def _last(stated: ProbeOutput) -> None:
     seen["samples"] = len(samples)
     version = imported.part("pynvml", "__version__")
     stated.evidence("nvml", producer="pynvml", version=None if version is None else str(version), observed=seen)
-
-
-def _medians(stated: ProbeOutput, samples: list[DeviceSample]) -> None:
-    from statistics import median
-
-    for leaf, name in (("clock_mhz", "clock_mhz"), ("power_watts", "power_watts")):
-        values = [getattr(item, name) for item in samples if getattr(item, name) is not None]
-        if values:
-            stated.put(f"measurement.health.{leaf}", float(median(values)))
 
 
 def _energy(stated: ProbeOutput, samples: list[DeviceSample]) -> None:

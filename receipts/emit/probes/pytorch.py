@@ -156,23 +156,10 @@ def on_cpu() -> bool:
 
 def _switches(stated: ProbeOutput) -> None:
     torch = vars(imported.module("torch"))
-    for name, call in _readings(torch).items():
-        value = imported.read_value(stated, name, call)
-        if value is not None:
-            stated.put(f"features.torch.{name}", value)
-    enabled = sdpa(stated)
-    if enabled is not None:
-        stated.put("features.torch.sdpa", "+".join(enabled) or "none")
-        if len(enabled) == 1:
-            # All are on by default: where one alone is left, somebody asked for it.
-            stated.put("path.intended.attention", f"sdpa_{enabled[0]}")
-
-
-def _readings(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
-    """Switches by the name under which they are stated, as far as this version of torch has them."""
+    # Switches by the name under which they are stated, as far as this version of torch has them.
     readings: dict[str, Callable[[], Any]] = {}
     plain: dict[str, tuple[str, Callable[[Any], Any]]] = {
-        "default_dtype": ("get_default_dtype", _short),
+        "default_dtype": ("get_default_dtype", lambda dtype: str(dtype).rpartition(".")[2]),
         "float32_matmul_precision": ("get_float32_matmul_precision", str),
         "deterministic_algorithms": ("are_deterministic_algorithms_enabled", bool),
     }
@@ -185,12 +172,23 @@ def _readings(torch: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         cudnn = imported.module("torch.backends.cudnn")
         for name in ("benchmark", "deterministic", "enabled"):
             readings[f"cudnn_{name}"] = partial(getattr, cudnn, name, None)
-        reduced = torch.get("_C")
         for dtype in ("bf16", "fp16"):
-            query = getattr(reduced, f"_get_cublas_allow_{dtype}_reduced_precision_reduction", None)
+            query = getattr(torch.get("_C"), f"_get_cublas_allow_{dtype}_reduced_precision_reduction", None)
             if query is not None:
-                readings[f"{dtype}_reduced_precision_reduction"] = partial(_call, _first, query)
-    return readings
+                # Newer versions answer with two: whether reduced sums are allowed, and whether splitting the sum is.
+                readings[f"{dtype}_reduced_precision_reduction"] = partial(
+                    _call, lambda value: bool(value[0] if isinstance(value, tuple) else value), query
+                )
+    for name, call in readings.items():
+        value = imported.read_value(stated, name, call)
+        if value is not None:
+            stated.put(f"features.torch.{name}", value)
+    enabled = sdpa(stated)
+    if enabled is not None:
+        stated.put("features.torch.sdpa", "+".join(enabled) or "none")
+        if len(enabled) == 1:
+            # All are on by default: where one alone is left, somebody asked for it.
+            stated.put("path.intended.attention", f"sdpa_{enabled[0]}")
 
 
 def _call(kind: Callable[[Any], Any], query: Callable[[], Any]) -> Any:
@@ -200,15 +198,6 @@ def _call(kind: Callable[[Any], Any], query: Callable[[], Any]) -> Any:
         # torch 2.9 warns on a read that the switch has a newer name: not the job's business.
         warnings.simplefilter("ignore")
         return kind(query())
-
-
-def _short(dtype: Any) -> str:
-    return str(dtype).rpartition(".")[2]
-
-
-def _first(value: Any) -> bool:
-    # Newer versions answer with two: whether reduced sums are allowed, and whether splitting the sum is.
-    return bool(value[0] if isinstance(value, tuple) else value)
 
 
 def sdpa(stated: ProbeOutput) -> list[str] | None:

@@ -163,7 +163,7 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
     stated.kept["phase"] = phase
     process.keep_memory(stated, phase)
     if phase == "post_step0":
-        imported.read_each(stated, _keep_step0)
+        _keep(stated, "step0")
     if begun():
         imported.read_each(stated, _memory, _mesh)
 
@@ -171,15 +171,21 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
 def at_warm(stated: ProbeOutput) -> None:
     """Keep the counters of the warm-up's end; state the machine: a job that is killed later has it."""
     if _extension() is not None:
-        imported.read_each(stated, _keep_warm)
+        _keep(stated, "warm")
         if begun():
             imported.read_each(stated, _machine)
 
 
 def at_span(stated: ProbeOutput, begins: bool) -> None:
     """Keep what an evaluation or a checkpoint compiles and reads: it is no step's."""
-    if _extension() is not None:
-        imported.read_each(stated, _keep_before if begins else _keep_apart)
+    if _extension() is None:
+        return
+    now = imported.read_value(stated, "keep before" if begins else "keep apart", table)
+    before, base = stated.kept.pop("before", None), stated.kept.get("base")
+    if begins:
+        stated.kept["before"] = now
+    elif now is not None and before is not None and base is not None:
+        stated.kept["base"] = now.since(before.since(base))
 
 
 def at_end(stated: ProbeOutput) -> None:
@@ -216,24 +222,11 @@ def begun() -> bool:
         return False
 
 
-def _keep_step0(stated: ProbeOutput) -> None:
-    stated.kept["step0"] = stated.kept["base"] = table()
-    stated.kept["at"] = stated.steps
-
-
-def _keep_warm(stated: ProbeOutput) -> None:
-    stated.kept["warm"] = stated.kept["base"] = table()
-    stated.kept["at"] = stated.steps
-
-
-def _keep_before(stated: ProbeOutput) -> None:
-    stated.kept["before"] = table()
-
-
-def _keep_apart(stated: ProbeOutput) -> None:
-    before, base = stated.kept.pop("before", None), stated.kept.get("base")
-    if before is not None and base is not None:
-        stated.kept["base"] = table().since(before.since(base))
+def _keep(stated: ProbeOutput, moment: str) -> None:
+    """Keep the counters of a moment, from which on the steps count."""
+    if (now := imported.read_value(stated, f"keep {moment}", table)) is not None:
+        stated.kept[moment] = stated.kept["base"] = now
+        stated.kept["at"] = stated.steps
 
 
 def _counts(stated: ProbeOutput) -> None:
@@ -249,7 +242,16 @@ def _counts(stated: ProbeOutput) -> None:
     stated.put("compile.compile_seconds", end.seconds if end.compiles else None)
     if end.eager:
         stated.put("path.witnessed.posture", "eager")
-    _cache(stated, end)
+    hits, misses = end.counts.get("PersistentCacheHit", 0), end.counts.get("PersistentCacheMiss", 0)
+    if not any(name.startswith("PersistentCache") for name in end.counts):
+        stated.put("compile.cache_state", "off")
+    else:
+        stated.put("compile.cache_hits", hits)
+        stated.put("compile.cache_misses", misses)
+    if failures := end.counts.get("PersistentCacheDeserializeFailure", 0):
+        stated.note(f"{failures} cached programs could not be loaded: the cache saved none of these compiles")
+    if bool(hits) != bool(misses):
+        stated.put("compile.cache_state", "warm" if hits else "cold")
     # Evaluations and checkpoints aside, what the steps did once the warm-up, or the first of them, was over.
     late = end if base is None else end.since(base)
     stated.put("path.witnessed.fallbacks", late.fallbacks)
@@ -262,21 +264,9 @@ def _counts(stated: ProbeOutput) -> None:
     if warm is not None:
         names = sorted(name for name in end.counts if not name.startswith("xla::"))
         observed |= {f"{name}@warm": warm.counts.get(name, 0) for name in names[:300]}
-    stated.evidence("torch-xla-metrics", level="kernels", producer="torch_xla", version=_version(), observed=observed)
-
-
-def _cache(stated: ProbeOutput, end: MetricsSnapshot) -> None:
-    counts = end.counts
-    if not any(name.startswith("PersistentCache") for name in counts):
-        stated.put("compile.cache_state", "off")
-        return
-    hits, misses = counts.get("PersistentCacheHit", 0), counts.get("PersistentCacheMiss", 0)
-    stated.put("compile.cache_hits", hits)
-    stated.put("compile.cache_misses", misses)
-    if failures := counts.get("PersistentCacheDeserializeFailure", 0):
-        stated.note(f"{failures} cached programs could not be loaded: the cache saved none of these compiles")
-    if bool(hits) != bool(misses):
-        stated.put("compile.cache_state", "warm" if hits else "cold")
+    number = imported.part("torch_xla", "__version__") or imported.part("torch_xla.version", "__version__")
+    version = None if number is None else str(number)
+    stated.evidence("torch-xla-metrics", level="kernels", producer="torch_xla", version=version, observed=observed)
 
 
 def _machine(stated: ProbeOutput) -> None:
@@ -333,8 +323,3 @@ def _mesh(stated: ProbeOutput) -> None:
     if mesh is not None and names and shape:
         pairs = zip(names, shape, strict=False)
         stated.put("parallelism.mesh_axes", ",".join(f"{name}:{size}" for name, size in pairs))
-
-
-def _version() -> str | None:
-    version = imported.part("torch_xla", "__version__") or imported.part("torch_xla.version", "__version__")
-    return None if version is None else str(version)

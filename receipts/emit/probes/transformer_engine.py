@@ -67,7 +67,9 @@ def _attention(stated: ProbeOutput) -> None:
 def selected(table: dict[str, Any]) -> tuple[str | None, str]:
     """The receipt's name of what a table of selection holds, and Transformer Engine's own words."""
     if table.get("use_fused_attention"):
-        backend = _member(table.get("fused_attention_backend"))
+        # A member of an enumeration, of Python's or of the extension's, by its own name.
+        member = table.get("fused_attention_backend")
+        backend = str(getattr(member, "name", member)).rpartition(".")[2]
         eight = "fp8" in backend.lower()
         return ("te_fused_fp8" if eight else "te_fused"), f"FusedAttention ({backend})"
     if table.get("use_flash_attention"):
@@ -76,11 +78,6 @@ def selected(table: dict[str, Any]) -> tuple[str | None, str]:
     if table.get("use_unfused_attention"):
         return "te_unfused", "UnfusedDotProductAttention"
     return None, ""
-
-
-def _member(value: Any) -> str:
-    """A member of an enumeration, of Python's or of the extension's, by its own name."""
-    return str(getattr(value, "name", value)).rpartition(".")[2]
 
 
 def _modules(stated: ProbeOutput) -> None:

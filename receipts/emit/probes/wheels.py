@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 
+from receipts.emit.files import sha256
 from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from typing import Any
 
     from receipts.emit.probing import ProbeOutput
 
@@ -57,17 +58,32 @@ class InstalledWheel:
     @property
     def editable(self) -> bool:
         """Whether the installer was told to leave the files where they are."""
-        import json
-
         if self.folder.endswith(".egg-info"):
             return not imported.is_installed(self.folder + os.sep)
+        info = self._origin().get("dir_info")
+        return isinstance(info, dict) and info.get("editable") is True
+
+    def checkouts(self) -> list[str]:
+        """The folders that an editable installation points to."""
+        from urllib.parse import unquote, urlsplit
+
+        if self.folder.endswith(".egg-info"):
+            return [os.path.realpath(self.root)]
+        try:
+            address = urlsplit(str(self._origin().get("url", "")))
+        except ValueError:
+            return []
+        return [os.path.realpath(unquote(address.path))] if address.scheme == "file" else []
+
+    def _origin(self) -> dict[str, Any]:
+        import json
+
         try:
             with open(os.path.join(self.folder, "direct_url.json"), encoding="utf-8") as stream:
                 origin = json.loads(stream.read(1 << 16))
         except (OSError, ValueError):
-            return False
-        info = origin.get("dir_info") if isinstance(origin, dict) else None
-        return isinstance(info, dict) and info.get("editable") is True
+            return {}
+        return origin if isinstance(origin, dict) else {}
 
     def __repr__(self) -> str:
         return f"InstalledWheel({self.name!r}, {self.version!r})"
@@ -86,13 +102,27 @@ def at_end(stated: ProbeOutput) -> None:
     wanted = {imported.relative_path(name, path): (name, path) for name, path in files.items() if name != "__main__"}
     own = imported.project_files(files)
     for wheel in installed():
-        record = wheel.record()
-        shadow = _shadow(wheel, record, wanted)
+        record, root = wheel.record(), os.path.realpath(wheel.root)
+        # Modules that this wheel holds and that were imported from elsewhere, with their files.
+        items = {path: wanted[path] for path, _ in record if path in wanted}
+        shadow = {
+            name: file
+            for path, (name, file) in items.items()
+            if not imported.is_installed(file) and os.path.realpath(file) != os.path.join(root, *path.split("/"))
+        }
         if wheel.editable and not shadow:
-            shadow = _checkout(wheel, own)
+            places = tuple(place + os.sep for place in wheel.checkouts())
+            modules = ((name, path) for name, path in own.items() if name != "__main__")
+            shadow = {name: path for name, path in modules if os.path.realpath(path).startswith(places)}
         if shadow or wheel.editable:
             stated.wheel(wheel.name, wheel.version, digest=_digest(stated, shadow), editable=True)
-            _tell(stated, wheel, shadow)
+            words = f"{wheel.name} {wheel.version} is installed from a checkout, and nothing of it was imported"
+            if shadow:
+                name, path = min(shadow.items())
+                top = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
+                words = f"{wheel.name}: {len(shadow)} modules come from the checkout {top}, and not from wheel "
+                words += wheel.version
+            stated.note(words)
         elif listed := digest(record):
             stated.wheel(wheel.name, wheel.version, digest=listed)
 
@@ -100,11 +130,17 @@ def at_end(stated: ProbeOutput) -> None:
 def installed() -> list[InstalledWheel]:
     """Distributions on the interpreter's path, in order of their names; of two of one name the first is in force."""
     wheels: dict[str, InstalledWheel] = {}
-    for root in dict.fromkeys(sys.path):
-        if os.path.basename(os.path.normpath(root or ".")) in _VENDORED:
+    for root in (root or "." for root in dict.fromkeys(sys.path)):
+        try:
+            names = os.listdir(root) if os.path.basename(os.path.normpath(root)) not in _VENDORED else []
+        except OSError:
             continue
-        for wheel in _in(root or "."):
-            wheels.setdefault(wheel.name.lower().replace("-", "_").replace(".", "_"), wheel)
+        for name in names:
+            folder = os.path.join(root, name)
+            head = _head(folder) if name.endswith((".dist-info", ".egg-info")) else {}
+            if head.get("Name") and head.get("Version"):
+                wheel = InstalledWheel(head["Name"], head["Version"], folder, root)
+                wheels.setdefault(wheel.name.lower().replace("-", "_").replace(".", "_"), wheel)
     return [wheels[key] for key in sorted(wheels)]
 
 
@@ -116,20 +152,6 @@ def version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _in(root: str) -> Iterator[InstalledWheel]:
-    try:
-        names = os.listdir(root)
-    except OSError:
-        return
-    for name in names:
-        if not name.endswith((".dist-info", ".egg-info")):
-            continue
-        folder = os.path.join(root, name)
-        head = _head(folder)
-        if head.get("Name") and head.get("Version"):
-            yield InstalledWheel(head["Name"], head["Version"], folder, root)
 
 
 def _head(folder: str) -> dict[str, str]:
@@ -167,61 +189,10 @@ def digest(record: list[tuple[str, str]]) -> str | None:
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}" if lines else None
 
 
-def _shadow(wheel: InstalledWheel, record: list[tuple[str, str]], wanted: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Modules that this wheel holds and that were imported from elsewhere, with their files."""
-    shadows = {}
-    root = os.path.realpath(wheel.root)
-    for path, _ in record:
-        item = wanted.get(path)
-        if item is not None and not imported.is_installed(item[1]):
-            name, file = item
-            if os.path.realpath(file) != os.path.join(root, *path.split("/")):
-                shadows[name] = file
-    return shadows
-
-
-def _checkout(wheel: InstalledWheel, own: dict[str, str]) -> dict[str, str]:
-    """Imported modules below the folder that an editable installation points to."""
-    places = [os.path.realpath(place) for place in _pointed(wheel)]
-    return {
-        name: path
-        for name, path in own.items()
-        if name != "__main__" and any(os.path.realpath(path).startswith(place + os.sep) for place in places)
-    }
-
-
-def _pointed(wheel: InstalledWheel) -> list[str]:
-    import json
-    from urllib.parse import unquote, urlsplit
-
-    if wheel.folder.endswith(".egg-info"):
-        return [wheel.root]
-    places = []
-    try:
-        with open(os.path.join(wheel.folder, "direct_url.json"), encoding="utf-8") as stream:
-            address = urlsplit(str(json.loads(stream.read(1 << 16)).get("url", "")))
-        if address.scheme == "file":
-            places.append(unquote(address.path))
-    except (OSError, ValueError, AttributeError):
-        return []
-    return places
-
-
 def _digest(stated: ProbeOutput, shadow: dict[str, str]) -> str | None:
     try:
-        digests = {name: imported.sha256(path) for name, path in shadow.items()}
+        digests = {name: sha256(path) for name, path in shadow.items()}
     except OSError as error:
         stated.note(f"an imported file could not be read: {error.strerror}")
         return None
     return f"sha256:{imported.digest_of_files(digests)}" if digests else None
-
-
-def _tell(stated: ProbeOutput, wheel: InstalledWheel, shadow: dict[str, str]) -> None:
-    if not shadow:
-        stated.note(f"{wheel.name} {wheel.version} is installed from a checkout, and nothing of it was imported")
-        return
-    name, path = min(shadow.items())
-    root = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
-    stated.note(
-        f"{wheel.name}: {len(shadow)} modules come from the checkout {root}, and not from wheel {wheel.version}"
-    )
