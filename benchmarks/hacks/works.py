@@ -7,12 +7,12 @@ from typing import Any
 
 from benchmarks.hacks.launches import STEPS, Tree, check, edited, launch, pair, times
 from benchmarks.hacks.suite import Hack
-from receipts.emit.sight import glances
+from receipts.emit.sight import look
 
 NORM, LOSS = "measurement.gradient_norm", "measurement.loss"
 COUNTERS = "measurement.path_counters"
 BACKWARD = {"name": "steps with a backward pass", "expected": 299, "steps": 299}
-GLANCES = {"name": glances.NAME, "expected": 11, "steps": 11}
+GLANCES = {"name": look.NAME, "expected": 11, "steps": 11}
 THREADS = {"flags.OMP_NUM_THREADS": {"value": 4, "before_runtime": True}}
 
 

@@ -19,7 +19,7 @@ import pytest
 from probe_stage import lab
 from receipts.emit import Recorder
 from receipts.emit.losses import Kept, StepLoss, StepNorm
-from receipts.emit.sight import glances, look
+from receipts.emit.sight import look
 from receipts.emit.sight.inputs import batch_of
 from receipts.emit.sight.layout import Pipeline
 from receipts.emit.sight.model import count_backward
@@ -141,7 +141,7 @@ def test_every_loop_has_its_steps_and_one_model_has_one_digest(loops: dict[str, 
 def test_who_computes_less_where_no_trace_looks_is_seen_at_moments_that_he_does_not_know(loops: dict[str, Any]) -> None:
     assert loops["counted"]["honest"] is None
     (counter,) = loops["counted"]["shirking"]
-    assert counter["name"] == glances.NAME
+    assert counter["name"] == look.NAME
     assert counter["count"] < counter["expected"] - 1
 
 
@@ -208,8 +208,8 @@ def test_a_rank_that_joins_a_group_after_the_start_has_its_place_there(
     assert (part["launch"], part["rank"], part["world"]) == ("agreed", 1, 2)
 
 
-def glance(work: float, gradients: int, tokens: int = 512) -> glances.Glance:
-    item = glances.Glance()
+def glance(work: float, gradients: int, tokens: int = 512) -> look.Glance:
+    item = look.Glance()
     item.work, item.gradients, item.tokens = {"torch.float32": work}, gradients, tokens
     return item
 
@@ -239,7 +239,7 @@ def test_glances_below_the_traced_steps_are_counted(
         def counter(self, name: str, count: int, *, expected: int, steps: int) -> None:
             told.append((count, expected))
 
-    seen = glances.Glances(SimpleNamespace(autograd=None), None)  # type: ignore[arg-type]  # it looks at nothing
+    seen = look.Glances(SimpleNamespace(autograd=None), None)  # type: ignore[arg-type]  # it looks at nothing
     seen.traced = [glance(100, 100)]
     seen.others = [glance(*item) for item in others]
     seen.experts = experts

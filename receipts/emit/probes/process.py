@@ -54,11 +54,7 @@ def waited_ns() -> int | None:
 
 def limit_bytes(process: str = "self", root: str = termination.CGROUP_ROOT) -> int | None:
     """The tightest memory limit of the control group and those around it, bytes; None where there is none."""
-    limits: list[int | None] = []
-    for second, path in termination.control_groups(process):
-        top, file = (root, "memory.max") if second else (f"{root}/memory", "memory.limit_in_bytes")
-        parts = [part for part in path.split("/") if part not in ("", "..")]
-        limits += [_limit("/".join([top, *parts[:depth], file])) for depth in range(len(parts), -1, -1)]
+    limits = [_limit(place) for place in _places(process, root)]
     return min((limit for limit in limits if limit is not None), default=None)
 
 
@@ -92,6 +88,16 @@ def state_memory(stated: ProbeOutput) -> None:
 def memory_limit() -> int | None:
     """What the process may use of the machine's memory, bytes."""
     return min((size for size in (limit_bytes(), host.memory_bytes()) if size is not None), default=None)
+
+
+def _places(process: str, root: str) -> list[str]:
+    """Files with limits from the group upwards, of both versions."""
+    places: list[str] = []
+    for second, path in termination.control_groups(process):
+        top, file = (root, "memory.max") if second else (f"{root}/memory", "memory.limit_in_bytes")
+        parts = [part for part in path.split("/") if part not in ("", "..")]
+        places += ["/".join([top, *parts[:depth], file]) for depth in range(len(parts), -1, -1)]
+    return places
 
 
 def _limit(path: str) -> int | None:

@@ -39,10 +39,21 @@ class Geometry:
             self._names.setdefault(id(item), []).append(root.canonical(name))
         self.blocks = stack(model)
         self.letters = [_letter(block) for block in self.blocks]
-        self._tables(
-            any(reader.ids for reader in watch.models.readers)
-            or not any(reader.rows for reader in watch.models.readers)
-        )
+        readers = watch.models.readers
+        ids = any(reader.ids for reader in readers) or not any(reader.rows for reader in readers)
+        tables = [pair for pair in model.named_modules() if _is(pair[1], "Embedding", "VocabParallelEmbedding")]
+        if not ids:
+            self.seen["vocabulary"] = 0
+        elif tables:
+            # The table of tokens is the one that is no table of positions.
+            named = [pair for pair in tables if not POSITIONS.search(pair[0].rpartition(".")[2])] or tables
+            _, table = max(named, key=lambda pair: int(pair[1].num_embeddings))
+            self.seen["vocabulary"] = int(table.num_embeddings)
+            self.seen["hidden"] = int(table.embedding_dim)
+            cells = [item for item in model.modules() if _is(item, "RNNBase")]
+            if cells and not self.blocks:
+                self.seen["hidden"] = int(cells[-1].hidden_size)
+            self.seen["tied_embeddings"] = len(self._names.get(id(table.weight), ())) > 1
         layers = watch.layers()
         listed = self.blocks or any(_is(item, "ModuleList") for item in model.modules())
         if layers and not listed and self.seen.get("vocabulary"):
@@ -56,25 +67,6 @@ class Geometry:
 
     def __repr__(self) -> str:
         return f"Geometry({self.seen})"
-
-    def _tables(self, ids: bool) -> None:
-        """Vocabulary and hidden width: the table of tokens is the one that is no table of positions."""
-        tables = [
-            (name, item)
-            for name, item in self._model.named_modules()
-            if _is(item, "Embedding", "VocabParallelEmbedding")
-        ]
-        if not ids:
-            self.seen["vocabulary"] = 0
-        elif tables:
-            tokens = [pair for pair in tables if not POSITIONS.search(pair[0].rpartition(".")[2])] or tables
-            _, table = max(tokens, key=lambda pair: int(pair[1].num_embeddings))
-            self.seen["vocabulary"] = int(table.num_embeddings)
-            self.seen["hidden"] = int(table.embedding_dim)
-            cells = [item for item in self._model.modules() if _is(item, "RNNBase")]
-            if cells and not self.blocks:
-                self.seen["hidden"] = int(cells[-1].hidden_size)
-            self.seen["tied_embeddings"] = len(self._names.get(id(table.weight), ())) > 1
 
     def _own(self, *names: str) -> int | None:
         """A number of the model's own configuration."""
@@ -93,10 +85,21 @@ class Geometry:
         self.seen["depth"] = stacks.pop("depth")
         self.inferred |= stacks
         block = self.blocks[-1] if self.blocks else self._model
-        if "hidden" not in self.seen and (wide := _normalized(block)):
-            self.seen["hidden"] = wide
+        # The width that a block's norms have.
+        norms = {tuple(shape) for item in block.modules() if (shape := getattr(item, "normalized_shape", None))}
+        if "hidden" not in self.seen and len(norms) == 1:
+            self.seen["hidden"] = int(norms.pop()[-1])
         if attending := sum("*" in letter for letter in letters):
-            self.inferred["attention_kinds"] = self._kinds(attending)
+            # All full, unless the configuration speaks of windows.
+            config = next((vars(self._model)[name] for name in CONFIGS if name in vars(self._model)), None)
+            kinds = getattr(config, "layer_types", None)
+            if isinstance(kinds, list | tuple) and len(kinds) == attending:
+                sliding = sum("sliding" in str(kind) for kind in kinds)
+            else:
+                window = getattr(config, "sliding_window", None)
+                sliding = attending if window and getattr(config, "use_sliding_window", True) else 0
+            parts = [f"{attending - sliding} full"] * (sliding < attending) + [f"{sliding} sliding"] * (sliding > 0)
+            self.inferred["attention_kinds"] = " + ".join(parts)
             self._heads(block)
         if any("E" in letter for letter in letters):
             self.inferred["experts"] = self._own(*EXPERTS) or _attribute(block, EXPERTS) or _experts(block)
@@ -141,23 +144,12 @@ class Geometry:
             gates //= 1 if self.blocks else len(self.letters)
             self.inferred["ffn_projections"] = gates + 1 if gates in (1, 2) else None
 
-    def _kinds(self, attending: int) -> str:
-        """Attention kinds by layer: all full, unless the configuration speaks of windows."""
-        config = next((vars(self._model)[name] for name in CONFIGS if name in vars(self._model)), None)
-        kinds = getattr(config, "layer_types", None)
-        if isinstance(kinds, list | tuple) and len(kinds) == attending:
-            sliding = sum("sliding" in str(kind) for kind in kinds)
-        else:
-            window = getattr(config, "sliding_window", None)
-            sliding = attending if window and getattr(config, "use_sliding_window", True) else 0
-        parts = [f"{attending - sliding} full"] * (sliding < attending) + [f"{sliding} sliding"] * (sliding > 0)
-        return " + ".join(parts)
-
 
 def stacked(letters: list[str]) -> dict[str, Any]:
     """What blocks of these letters make."""
-    pattern = letters[0] if len(set(letters)) == 1 else "".join(letters)
-    return {"depth": len(letters), "pattern": pattern, "alphabet": "nemo", "family": _family(letters)}
+    pattern, every = letters[0] if len(set(letters)) == 1 else "".join(letters), "".join(letters)
+    family = ("hybrid" if "*" in every else "ssm") if "M" in every else "moe" if "E" in every else "dense"
+    return {"depth": len(letters), "pattern": pattern, "alphabet": "nemo", "family": family}
 
 
 def stack(model: Any) -> list[Any]:
@@ -199,12 +191,6 @@ def _letter(block: Any) -> str:
     return f"[{letters}]" if len(letters) > 1 else letters
 
 
-def _family(letters: list[str]) -> str:
-    if any("M" in letter for letter in letters):
-        return "hybrid" if any("*" in letter for letter in letters) else "ssm"
-    return "moe" if any("E" in letter for letter in letters) else "dense"
-
-
 def _experts(block: Any) -> int | None:
     """How many experts a block has: the children of a list of them, or the first side of a stack of matrices."""
     for name, item in block.named_modules():
@@ -213,12 +199,6 @@ def _experts(block: Any) -> int | None:
     return next(
         (int(item.shape[0]) for name, item in block.named_parameters() if "expert" in name and item.dim() == 3), None
     )
-
-
-def _normalized(block: Any) -> int | None:
-    """The width that a block's norms have."""
-    shapes = {tuple(shape) for item in block.modules() if (shape := getattr(item, "normalized_shape", None))}
-    return int(shapes.pop()[-1]) if len(shapes) == 1 else None
 
 
 def _matrix(module: Any) -> tuple[int, int] | None:

@@ -180,35 +180,24 @@ class InputReader:
                 return
             self._outermost = index
             self._resumed()
-            self._count(given, named)
+            self.forwards += 1
+            if self.forwards < 3:
+                # The type that autocast is set to around the model; None where it is off.
+                every = (*tensors(list(given), self._kind, 3), *tensors(dict(named), self._kind))
+                device = every[0].device.type if every else "cpu"
+                cast = self._torch.get_autocast_dtype(device) if self._torch.is_autocast_enabled(device) else None
+                self.casts.add(None if cast is None else str(cast).rpartition(".")[2])
+            if (batch := batch_of(given, named, self._kind)) is not None:
+                rows, length, self.ids = batch
+                if self.shifts and length > 8 and length % 8 == 1:
+                    length -= 1  # the last token is a target alone
+                self.tokens += rows * length
+                self.rows += rows
+                if (rows, length) in self.shapes or len(self.shapes) < MAX_SHAPES:
+                    self.shapes[rows, length] = self.shapes.get((rows, length), 0) + 1
         except Exception as error:
             self.remove()
             self._fault("inputs", error)
-
-    def _count(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-        self.forwards += 1
-        if self.forwards < 3:
-            self.casts.add(self._autocast(given, named))
-        batch = batch_of(given, named, self._kind)
-        if batch is None:
-            return
-        rows, length, self.ids = batch
-        if self.shifts and length > 8 and length % 8 == 1:
-            length -= 1  # the last token is a target alone
-        self.tokens += rows * length
-        self.rows += rows
-        if (rows, length) in self.shapes or len(self.shapes) < MAX_SHAPES:
-            self.shapes[rows, length] = self.shapes.get((rows, length), 0) + 1
-
-    def _autocast(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> str | None:
-        """The type that autocast is set to around the model; None where it is off."""
-        tensor = next(
-            (item for item in (*tensors(list(given), self._kind, 3), *tensors(dict(named), self._kind))), None
-        )
-        device = "cpu" if tensor is None else tensor.device.type
-        if not self._torch.is_autocast_enabled(device):
-            return None
-        return str(self._torch.get_autocast_dtype(device)).rpartition(".")[2]
 
     def remove(self) -> None:
         """Look no more."""

@@ -24,7 +24,13 @@ MIN_SHARE = 0.10
 
 def facts(program: StepProgram) -> dict[str, Any]:
     """Leaves by path that a step's program shows; what it leaves open is absent."""
-    leaves: dict[str, Any] = {"compile.posture": "jit", "numerics.compute_dtype": _compute_types(program)}
+    work: dict[str, float] = {}
+    for item in program.products:
+        if item.dtype:
+            work[item.dtype] = work.get(item.dtype, 0.0) + float(item.size) * item.inner * item.place.times
+    least = MIN_SHARE * sum(work.values())
+    types = "+".join(name for name in sorted(work, key=lambda name: -work[name]) if work[name] >= least)
+    leaves: dict[str, Any] = {"compile.posture": "jit", "numerics.compute_dtype": types}
     training = any(item.place.part == "forward" for item in program.products)
     lookup = main_lookup(program)
     if lookup is not None:
@@ -150,15 +156,6 @@ def tokens(program: StepProgram) -> int | None:
     leaves = batch(program, lookup) if lookup is not None else {}
     whole = leaves.get("batch.global_batch")
     return whole * leaves["batch.sequence_length"] if whole else None
-
-
-def _compute_types(program: StepProgram) -> str:
-    work: dict[str, float] = {}
-    for item in program.products:
-        if item.dtype:
-            work[item.dtype] = work.get(item.dtype, 0.0) + float(item.size) * item.inner * item.place.times
-    total = sum(work.values())
-    return "+".join(name for name in sorted(work, key=lambda name: -work[name]) if work[name] >= MIN_SHARE * total)
 
 
 def _recompute(program: StepProgram) -> str:

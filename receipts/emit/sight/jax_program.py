@@ -162,16 +162,25 @@ class StepProgram:
         name, sides = equation.primitive.name, [scope.origins.get(id(variable)) for variable in equation.invars]
         if place.part == "forward":
             times = place.times * place.devices
-            self.used |= {at: max(times, self.used.get(at, 0)) for side in sides if (at := _position(side)) is not None}
+            positions = (_argument(side) for side in sides if side is not None)
+            self.used |= {at: max(times, self.used.get(at, 0)) for at in positions}
         if name in ("remat2", "remat", "checkpoint") and equation.params.get("differentiated"):
             policy = equation.params.get("policy")
-            self.policies.add("" if policy is None else _policy(policy))
+            # Since JAX 0.8 some policies are objects without a name of their own.
+            known = getattr(imported.part("jax", "checkpoint_policies"), "__dict__", {})
+            own = next((name for name, item in known.items() if item == policy), "own")
+            self.policies.add("" if policy is None else getattr(policy, "__name__", "") or own)
         elif name == "top_k":
             self.top_k.add(int(equation.params.get("k", 0)))
         if name == "gather":
-            self._gather(equation, sides, place)
+            table, out = _shape(equation.invars[0]), _shape(equation.outvars[0])
+            whole_rows = len(table) == 2 and tuple(equation.params.get("slice_sizes", ()))[-1:] == table[-1:]
+            if sides[0] is not None and whole_rows and len(out) > 1 and out[-1] == table[-1]:
+                lookup = Lookup(equation, place, sides[0], sides[1])
+                lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
+                self.lookups.append(lookup)
         elif name == "dot_general" or name.startswith("ragged_dot"):
-            weights = [at for at in (1, 0) if sides[at] is not None and not self._integer(equation.invars[at])]
+            weights = [at for at in (1, 0) if sides[at] is not None and "int" not in _dtype(equation.invars[at])]
             at = weights[0] if weights else 1
             weight = sides[at] if weights else None
             merged = sides[0] if len(weights) > 1 else None
@@ -182,18 +191,6 @@ class StepProgram:
             self.fused += place.times * (place.part == "forward")
         if name == "pallas_call" or not self._inner(equation, scope, sides, place):
             scope.step(equation, _origin(equation, sides), place.part)
-
-    def _integer(self, variable: Any) -> bool:
-        return "int" in _dtype(variable)
-
-    def _gather(self, equation: Any, sides: list[int | None], place: Place) -> None:
-        table, out = _shape(equation.invars[0]), _shape(equation.outvars[0])
-        whole_rows = len(table) == 2 and tuple(equation.params.get("slice_sizes", ()))[-1:] == table[-1:]
-        if sides[0] is None or not whole_rows or len(out) < 2 or out[-1] != table[-1]:
-            return
-        lookup = Lookup(equation, place, sides[0], sides[1])
-        lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
-        self.lookups.append(lookup)
 
     def _inner(self, equation: Any, scope: Scope, sides: list[Any], place: Place) -> bool:
         """Visit the programs within an equation, and take what its results follow from; False where it has none."""
@@ -248,12 +245,6 @@ class StepProgram:
         return prod(shape.values())
 
 
-def _policy(policy: Any) -> str:
-    """What JAX calls a policy of `jax.checkpoint`: since 0.8 some are objects without a name of their own."""
-    known = getattr(imported.part("jax", "checkpoint_policies"), "__dict__", {})
-    return getattr(policy, "__name__", "") or next((name for name, item in known.items() if item == policy), "own")
-
-
 def axes(spec: Any) -> set[str]:
     """The axes of the mesh in a PartitionSpec."""
     names: set[str] = set()
@@ -292,10 +283,6 @@ def _origin(equation: Any, sides: list[int | None]) -> int | None:
         if _shape(variable) and (side is None or "float" not in _dtype(variable)):
             return None
     return known[0]
-
-
-def _position(origin: int | None) -> int | None:
-    return None if origin is None else _argument(origin)
 
 
 def _argument(origin: int) -> int:

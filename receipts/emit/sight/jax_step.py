@@ -200,15 +200,12 @@ class SeenStep(RecordedStep):
                 self._ended = self._ended and (not first or first[-1].is_ready())
                 first.append(value)
                 if len(first) == FIRST_CALLS:
-                    self._decide(landings)
-
-    def _decide(self, landings: Landings) -> None:
-        """After the first calls: where each step had ended before the next call returned, as it has where the job reads
-        every result, calls are as far apart as steps, and nothing is waited for."""
-        if self._ended:
-            landings.stop()
-            self._landings, self._waits = None, "device"
-        self._first = None
+                    self._first = None
+                    if self._ended:
+                        # Each step had ended before the next call returned, as where the job reads every result: calls
+                        # are as far apart as steps, and nothing is waited for.
+                        landings.stop()
+                        self._landings, self._waits = None, "device"
 
     def at_end(self, stated: ProbeOutput) -> None:
         """Write when steps ended over when they were dispatched, and state which of both the receipt has."""

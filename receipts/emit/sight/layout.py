@@ -68,32 +68,30 @@ class Pipeline:
                 self._store().set(f"{self._key}/{index}", json.dumps(own))
 
     def join(self) -> None:
-        """Join what all ranks said, where this one has the first stage and each has said it."""
+        """Join what all ranks said, where this one has the first stage and each has said it.
+
+        Widths are those of the first stage that has them, and what each has a part of is summed up.
+        """
         if not self._key or self.whole or not self.first:
             return
         keys = [f"{self._key}/{index}" for index in range(self._count)]
-        if self._store().check(keys):
-            self.whole = _joined([json.loads(self._store().get(key)) for key in keys])
+        if not self._store().check(keys):
+            return
+        stages = [json.loads(self._store().get(key)) for key in keys]
+        for stage in stages:
+            self.whole = {**stage["inferred"], **stage["seen"], **self.whole}
+        letters = [letter for stage in stages for letter in stage["letters"]]
+        self.whole["parameters_total"] = sum(stage["parameters"] for stage in stages)
+        if letters and all(letters):
+            kinds = Counter[str]()
+            for stage in stages:
+                for part in filter(None, str(stage["inferred"].get("attention_kinds") or "").split(" + ")):
+                    kinds[part.partition(" ")[2]] += int(part.partition(" ")[0])
+            self.whole |= geometry.stacked(letters)
+            self.whole["attention_kinds"] = " + ".join(f"{count} {kind}" for kind, count in kinds.items()) or None
 
     def _store(self) -> Any:
         return imported.part("torch.distributed.distributed_c10d", "_get_default_store")()
-
-
-def _joined(stages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Leaves of `model`: widths of the first stage that has them, sums of what each has a part of."""
-    leaves: dict[str, Any] = {}
-    for stage in stages:
-        leaves = {**stage["inferred"], **stage["seen"], **leaves}
-    letters = [letter for stage in stages for letter in stage["letters"]]
-    leaves["parameters_total"] = sum(stage["parameters"] for stage in stages)
-    if letters and all(letters):
-        kinds = Counter[str]()
-        for stage in stages:
-            for part in filter(None, str(stage["inferred"].get("attention_kinds") or "").split(" + ")):
-                kinds[part.partition(" ")[2]] += int(part.partition(" ")[0])
-        leaves |= geometry.stacked(letters)
-        leaves["attention_kinds"] = " + ".join(f"{count} {kind}" for kind, count in kinds.items()) or None
-    return leaves
 
 
 # Names that people give the axes of a device mesh, by the degree that they are.
@@ -141,7 +139,22 @@ def world_of(stated: int) -> int:
 def layout(chain: list[Any], parameters: list[Any], world: int, pipeline: Pipeline | None = None) -> Layout:
     """The layout of a model by its wrappers, its parameters, and the pipeline that it is a stage of."""
     plan = Layout(world)
-    _meshes(plan, parameters)
+    # What sharded parameters say: the axes of their meshes, by name, else by how they are placed on them.
+    for item in (item for item in parameters if getattr(item, "device_mesh", None) is not None):
+        mesh = item.device_mesh
+        shape, placed = tuple(mesh.shape), tuple(item.placements)
+        axes = tuple(mesh.mesh_dim_names or ("",) * len(shape))
+        for name, size, placement in zip(axes, shape, placed, strict=True):
+            degree = next((degree for degree, words in DEGREES.items() if name.lower() in words), None)
+            if degree is None and (not name or name.lower() in DATA):
+                degree = "shard" if placement.is_shard() else "replicate"
+            if degree is not None:
+                plan.degrees[degree] = max(plan.degrees.get(degree, 1), int(size))
+            if name:
+                plan.mesh[name] = int(size)
+        if plan.degrees.get("shard", 0) > 1 or "replicate" in plan.degrees:
+            plan.strategy = "fsdp2"
+        plan.mesh.setdefault("", 1)
     names = [{kind.__name__ for kind in type(module).__mro__} for module in chain]
     for module, kinds in zip(chain, names, strict=True):
         if "DistributedDataParallel" in kinds:
@@ -161,27 +174,6 @@ def layout(chain: list[Any], parameters: list[Any], world: int, pipeline: Pipeli
         plan.data = plan.data or world // pipeline.size
     plan.degrees = {name: size for name, size in plan.degrees.items() if size}
     return plan
-
-
-def _meshes(plan: Layout, parameters: list[Any]) -> None:
-    """What sharded parameters say: the axes of their meshes, by name, else by how they are placed on them."""
-    for item in parameters:
-        mesh = getattr(item, "device_mesh", None)
-        if mesh is None:
-            continue
-        shape, placed = tuple(mesh.shape), tuple(item.placements)
-        names = tuple(mesh.mesh_dim_names or ("",) * len(shape))
-        for name, size, placement in zip(names, shape, placed, strict=True):
-            degree = next((degree for degree, words in DEGREES.items() if name.lower() in words), None)
-            if degree is None and (not name or name.lower() in DATA):
-                degree = "shard" if placement.is_shard() else "replicate"
-            if degree is not None:
-                plan.degrees[degree] = max(plan.degrees.get(degree, 1), int(size))
-            if name:
-                plan.mesh[name] = int(size)
-        if plan.degrees.get("shard", 0) > 1 or "replicate" in plan.degrees:
-            plan.strategy = "fsdp2"
-        plan.mesh.setdefault("", 1)
 
 
 def leaves(plan: Layout) -> Mapping[str, Any]:

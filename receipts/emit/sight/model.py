@@ -105,11 +105,14 @@ def _numerics(
             stored[TYPES.get(name := str(item.dtype).rpartition(".")[2], name)] += item.numel()
     adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name] or _low_rank(inner)
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
+    # A table of positions that is frozen makes no partial training.
+    frozen = sum(item.numel() for item in every if not item.requires_grad)
+    trained = "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
         "numerics.compute_dtype": _compute(watch, stored, stated.get("numerics.fp8_recipe") is not None),
         "numerics.recompute": _recompute(watch, inner, kind, stated),
-        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or _trained(every),
+        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or trained,
     }
     if adapters:
         ranks = {min(item.shape) for _, item in adapters if item.dim() == 2}
@@ -118,12 +121,6 @@ def _numerics(
         after = sharded and not all(hasattr(item, "device_mesh") for _, item in adapters)
         known["numerics.adapters.injected"] = "after_sharding" if after else "before_sharding"
     return known
-
-
-def _trained(every: list[Any]) -> str:
-    """`none` where all weights are trained; `partial` where some are frozen, more than a table of positions."""
-    frozen = sum(item.numel() for item in every if not item.requires_grad)
-    return "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
 
 
 def _low_rank(inner: Any) -> list[tuple[str, Any]]:

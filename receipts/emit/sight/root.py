@@ -129,12 +129,9 @@ def _only_child(module: Any) -> Any:
     # A wrapper may keep what it wraps beside what wraps it further.
     within = {id(part) for item in holding for part in item.modules() if part is not item}
     holding = [item for item in holding if id(item) not in within]
-    return holding[0] if len(holding) == 1 and not isinstance(module, list) and _plain(module) else None
-
-
-def _plain(module: Any) -> bool:
-    """Whether a module may be a wrapper: a list of blocks with one block is none."""
-    return type(module).__name__ not in ("ModuleList", "ModuleDict", "Sequential")
+    # A list of blocks with one block is no wrapper.
+    wraps = not isinstance(module, list) and type(module).__name__ not in ("ModuleList", "ModuleDict", "Sequential")
+    return holding[0] if len(holding) == 1 and wraps else None
 
 
 def canonical(name: str) -> str:

@@ -16,10 +16,9 @@ from receipts.emit.clock import perf_counter_ns
 from receipts.emit.losses import Kept, Losses, StepLoss, StepNorm, gradient_norm
 from receipts.emit.probes import imported, torch_xla
 from receipts.emit.sight import layout, model, root, witness
-from receipts.emit.sight.glances import Glances
 from receipts.emit.sight.hooks import Hooks
 from receipts.emit.sight.inputs import Models, failing_batch
-from receipts.emit.sight.look import Checkpoints, Look
+from receipts.emit.sight.look import Checkpoints, Glances, Look
 from receipts.emit.sight.steps import Anchor, Moment
 
 TYPE_CHECKING = False
@@ -190,19 +189,21 @@ class Watch:
         assert rec is not None
         self._before = moment
         self._asides, self._aside = self._asides + (self._aside > 0), 0
-        self._leave_aside()
+        if self._span is not None:
+            self._leave_aside()
         losses = self.losses.take(moment.backwards)
         norms = self.norms.take(moment.norms)
         totals = self.models.step_totals(before.totals, moment.totals)
         self.steps.append((moment.backwards - before.backwards, *totals))
         live = moment is self._latest[1]
-        self.glances.end(totals[1], whole=live)
+        if self.glances.open is not None:
+            self.glances.end(totals[1], whole=live)
         if live and not self._looked and self.models.roots:
             self._look()
         if self.pipeline is not None:
             self.pipeline.join()
         if self._own:
-            tokens = self._tokens or totals[1] * self._ranks()
+            tokens = self._tokens or totals[1] * (self._ranks() if self.ranks is None else self.ranks)
             begun = self._since if self._since <= now else self._until  # a step of before the anchor was known
             if self._due and (rec.steps == 1 or live):
                 self.settle()
@@ -210,7 +211,20 @@ class Watch:
             first = min(now, max(self._first, rec._run.record.head["begun_ns"]))
             rec.step_past(begun or first, now, tokens or None)
             self._until, self._due = now, True
-        self._tell_scalars(rec, losses, norms)
+        # Whether the job that marks its steps gives loss and norm too shows when the first one has ended.
+        if self._own or len(self.steps) > 1:
+            several, series = len(self.models.readers) > 1, (rec._losses, rec._norms)
+            if losses and series[0].given == self._given[0]:
+                rec.loss(losses[-1] if self.models.one_batch else StepLoss.of(losses, self.losses.divided))
+                self._given[0] = series[0].given
+            if series[1].given == self._given[1]:
+                if norms and not self._skipping:
+                    rec.gradient_norm(StepNorm(norms[-1:] if several else norms, scaled=self._scaled))
+                elif rec.steps % NORM_EVERY == 1 and not self._skipping:
+                    every = self.anchor.optimizers()
+                    if (norm := gradient_norm(self._torch, every[:1] if several else every)) is not None:
+                        rec.gradient_norm(norm)
+                self._given[1] = series[1].given
         if self._own:
             if not self.hooks.ranges:
                 self.settle()
@@ -225,25 +239,6 @@ class Watch:
         stated = {tokens for _, tokens in self.rec._run.record.tokens}
         seen = sorted(step[2] for step in self.steps[1:])[len(self.steps[1:]) // 2] * ranks
         return seen if seen and stated and seen not in stated else None
-
-    def _tell_scalars(self, rec: Recorder, losses: list[Any], norms: list[Any]) -> None:
-        """Give the recorder the step's loss and norm, unless the job does so itself."""
-        if not self._own and len(self.steps) < 2:
-            return  # whether the job that marks its steps gives these too shows when the first one has ended
-        several = len(self.models.readers) > 1
-        series = (rec._losses, rec._norms)
-        if losses and series[0].given == self._given[0]:
-            loss = losses[-1] if self.models.one_batch else StepLoss.of(losses, self.losses.divided)
-            rec.loss(loss)
-            self._given[0] = series[0].given
-        if series[1].given == self._given[1]:
-            if norms and not self._skipping:
-                rec.gradient_norm(StepNorm(norms[-1:] if several else norms, scaled=self._scaled))
-            elif rec.steps % NORM_EVERY == 1 and not self._skipping:
-                norm = gradient_norm(self._torch, self.anchor.optimizers()[:1] if several else self.anchor.optimizers())
-                if norm is not None:
-                    rec.gradient_norm(norm)
-            self._given[1] = series[1].given
 
     def _look(self) -> None:
         """Look at the second step module by module."""
@@ -391,7 +386,8 @@ class Watch:
             self._aside_span("eval")
 
     def _resumed(self) -> None:
-        self._leave_aside()
+        if self._span is not None:
+            self._leave_aside()
         self.glances.begin()
 
     def _aside_span(self, name: Any) -> None:
