@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -63,38 +63,36 @@ class CompiledStep:
 
 def refusals(setup: Setup) -> tuple[str, ...]:
     """Why this setup cannot be compiled here; empty if it can."""
-    return tuple(_refusals(setup))
-
-
-def _refusals(setup: Setup) -> Iterator[str]:
     layout, model = setup.layout, setup.model
+    why: list[str] = []
     chips = layout.tensor * layout.expert * layout.shard
     if setup.serving:
-        yield "only a train step is compiled, and run.kind is serving"
+        why.append("only a train step is compiled, and run.kind is serving")
     if layout.pipeline > 1 or layout.context > 1:
-        yield "pipeline and context parallelism are not compiled: the step is one SPMD program; set both to 1"
+        why.append("pipeline and context parallelism are not compiled: the step is one SPMD program; set both to 1")
     if chips not in TOPOLOGIES:
-        yield f"{chips} chips are not a v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
+        why.append(f"{chips} chips are not a v6e slice; there are {', '.join(map(str, TOPOLOGIES))}")
     if layout.zero == 2:
-        yield "state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all"
+        why.append("state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all")
     if any(BlockKind.SPARSE_ATTENTION in layer for layer in model.layers) and model.indexer is None:
-        yield "the widths of the indexer of sparse attention are not stated"
+        why.append("the widths of the indexer of sparse attention are not stated")
     if not setup.fused_selection:
-        yield "attention over chosen keys is compiled in blocks that store no scores; set model.sparse_attention"
+        why.append("attention over chosen keys is compiled in blocks that store no scores; set model.sparse_attention")
     if setup.types.compute not in (2.0, 4.0) or setup.types.parameter not in (2.0, 4.0):
-        yield "only 16 and 32 bit types are compiled"
+        why.append("only 16 and 32 bit types are compiled")
     if model.latent is None and model.kv_heads and model.kv_heads % layout.tensor:
-        yield f"{model.kv_heads} key-value heads are not divided by tensor {layout.tensor}"
+        why.append(f"{model.kv_heads} key-value heads are not divided by tensor {layout.tensor}")
     for optimizer in (setup.matrix_optimizer, setup.other_optimizer):
         if optimizer.states and optimizer.state_bytes not in (2.0, 4.0):
-            yield f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled"
+            why.append(f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled")
     if model.recurrence is not None and model.recurrence.heads % layout.tensor:
-        yield f"{model.recurrence.heads} heads of M2RNN are not divided by tensor {layout.tensor}"
+        why.append(f"{model.recurrence.heads} heads of M2RNN are not divided by tensor {layout.tensor}")
     stateful = {BlockKind.MAMBA, BlockKind.RECURRENT, BlockKind.DELTA} & {
         kind for layer in model.layers for kind in layer
     }
     if stateful and model.ssm_inner % model.ssm_heads:
-        yield "the inner width is not divided by model.ssm_heads"
+        why.append("the inner width is not divided by model.ssm_heads")
+    return tuple(why)
 
 
 def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> CompiledStep:

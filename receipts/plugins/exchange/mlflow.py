@@ -149,9 +149,11 @@ def _point(name: str, cells: list[str]) -> Point | None:
 
 
 def _server(url: str) -> Iterator[TrackedRun]:
-    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in _search(url, "experiments")}
+    most = {"max_results": _PAGE}
+    listed = _pages(url, "experiments/search", most, "experiments")
+    experiments = {item["experiment_id"]: str(item.get("name", "")) for item in listed}
     for number, name in experiments.items():
-        for item in _search(url, "runs", experiment_ids=[number]):
+        for item in _pages(url, "runs/search", {"experiment_ids": [number], **most}, "runs"):
             info, data = item["info"], item.get("data", {})
             params, tags = (
                 {str(row["key"]): str(row.get("value", "")) for row in data.get(kind, ())}
@@ -164,10 +166,6 @@ def _server(url: str) -> Iterator[TrackedRun]:
                 points += ((int(row["timestamp"]), int(row.get("step", 0)), key, float(row["value"])) for row in rows)
             host = urlsplit(url).netloc.rpartition("@")[2]
             yield TrackedRun(f"{host}/{number}/{info['run_id']}", name, info, params, tags, tuple(points))
-
-
-def _search(url: str, kind: str, **query: Any) -> Iterator[dict[str, Any]]:
-    return _pages(url, f"{kind}/search", {**query, "max_results": _PAGE}, kind)
 
 
 def _pages(url: str, path: str, query: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:

@@ -284,7 +284,7 @@ def bridge_as_data(bridge: Bridge) -> dict[str, Any]:
         "b": _point(bridge.b),
         "axes": list(bridge.counted),
         "total": _gain(bridge.total),
-        "chains": [_chain(chain) for chain in bridge.chains[:MAX_LISTED]],
+        "chains": [list(map(_hop, chain)) for chain in bridge.chains[:MAX_LISTED]],
         "chains_found": len(bridge.chains),
         "more_chains": bridge.more,
         "by_axis": {
@@ -302,7 +302,7 @@ def bridge_as_data(bridge: Bridge) -> dict[str, Any]:
             }
             for item in bridge.interactions
         ],
-        "broken": _chain(bridge.broken) if bridge.broken else None,
+        "broken": list(map(_hop, bridge.broken)) or None,
         "refused": [_hop(hop) for hop in bridge.refused],
         "missing": _route(bridge.route) if bridge.route is not None else None,
         "unstated": list(bridge.unstated),
@@ -327,10 +327,6 @@ def _gain(item: HopGain | None) -> dict[str, Any] | None:
         return None
     low, high = item.interval or (None, None)
     return {"ratio": item.ratio, "log_ratio": item.log, "low": low, "high": high, "measured": item.measured}
-
-
-def _chain(chain: Chain) -> list[dict[str, Any]]:
-    return [_hop(hop) for hop in chain]
 
 
 def _hop(hop: Hop) -> dict[str, Any]:

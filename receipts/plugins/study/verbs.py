@@ -83,15 +83,7 @@ def plan_command(
             return Answer({"runs": []}, "every claim on an effect is decided; nothing is to be run")
     else:
         wanted = read_screen(Path(str(screen)), store)
-    designed = design(
-        store,
-        session.rulebook,
-        wanted,
-        metric=metric,
-        budget=hours,
-        effect=least,
-        sigma=spread,
-    )
+    designed = design(store, session.rulebook, wanted, metric=metric, budget=hours, effect=least, sigma=spread)
     return _planned(designed, folder, hosts)
 
 

@@ -66,7 +66,21 @@ def history_page(history: History, name: str, axis: Sequence[str] = (), axis_nam
         lambda ids: history_picture(history, name, ids),
         without=say("too_few"),
     )
-    table = _launches(history, axis, axis_name, tuple(after))
+    metric = metrics.get(history.metric)
+    header = f"launch… | started | host… ^4 | #{named(metric)} | 95 % interval ^2"
+    header += f" | {axis_name}… ^1" if axis else ""
+    launches = (
+        (
+            point.name,
+            f"{point.started:%Y-%m-%d %H:%M}",
+            point.host or "~",
+            number(metric, point.value),
+            f"{number(metric, point.low)} … {number(metric, point.high)}" if point.low and point.high else "~",
+            *((axis[index],) if axis else ()),
+        )
+        for index, point in enumerate(history.points)
+    )
+    table = table_of("", header, launches, tuple(after), empty=say("none", metric=history.metric))
     header = "from launch | started ^4 | #change | 99 % interval ^2 | what | moved… ^1 | not stated… ^5"
     rows = (
         (
@@ -162,24 +176,6 @@ def _paint(history: History, levels: Sequence[LevelSegment], canvas: Canvas) -> 
         [(float(at), f"{item.started:%m-%d}") for at, item in enumerate(points)],
         "day of the launch, UTC",
     )
-
-
-def _launches(history: History, axis: Sequence[str], axis_name: str, after: tuple[str, ...]) -> Table:
-    metric = metrics.get(history.metric)
-    header = f"launch… | started | host… ^4 | #{named(metric)} | 95 % interval ^2"
-    header += f" | {axis_name}… ^1" if axis else ""
-    rows = (
-        (
-            point.name,
-            f"{point.started:%Y-%m-%d %H:%M}",
-            point.host or "~",
-            number(metric, point.value),
-            f"{number(metric, point.low)} … {number(metric, point.high)}" if point.low and point.high else "~",
-            *((axis[index],) if axis else ()),
-        )
-        for index, point in enumerate(history.points)
-    )
-    return table_of("", header, rows, after, empty=say("none", metric=history.metric))
 
 
 def lines(lane: str, histories: Sequence[History]) -> Page:
