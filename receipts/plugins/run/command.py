@@ -60,8 +60,8 @@ class CommandWords:
             raise InputError(
                 plan.source, [Problem(name, "the command takes it, and the plan does not state it") for name in missing]
             )
-        values = {**{name: _text(plan.stated[name]) for name in self.leaves}, PLAN: str(places[PLAN])}
-        values[FOLDER] = str(places[FOLDER])
+        values = {name: _text(plan.stated[name]) for name in self.leaves}
+        values |= {name: str(place) for name, place in places.items()}
         return [_PLACE.sub(lambda match: values.get(match[1], match[0]), word) for word in self.words]
 
     def untaken(self, changes: Iterable[str]) -> list[str]:

@@ -25,7 +25,6 @@ from receipts.emit import places
 from receipts.emit.identity import uuid_of
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import ReceiptVerdict
     from receipts.plugins.run.outer_clock import Recorded
     from receipts.workflows.evidence import Amended
 
@@ -287,7 +286,11 @@ def _left(whole: Amended) -> str:
 def _submitted(session: Session, whole: Amended, *, quiet: bool) -> str:
     """Store the receipt with its evidence, and say its verdict; its id. Raises InputError where it is refused."""
     from receipts.cli.submit import spooling
-    from receipts.publish.verdict import outcome
+    from receipts.judging.findings import grouped
+    from receipts.judging.verdict import Level
+    from receipts.publish.verdict import offense, outcome
+    from receipts.receipt import parse
+    from receipts.stats.steady import MINIMUM_STEPS
     from receipts.workflows.evidence import keep_evidence
     from receipts.workflows.submit import submit
 
@@ -303,32 +306,21 @@ def _submitted(session: Session, whole: Amended, *, quiet: bool) -> str:
         kept.items.settle()
         if item.error is not None:
             raise item.error
-        if not quiet:
-            output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
-        if item.verdict is not None and not quiet:
-            _advise(session, whole, item.verdict)
+        if quiet:
+            return whole.document.id
+        output.note(output.terminal().text(outcome(item, alone=True)).rstrip("\n"))
+        if (verdict := item.verdict) is None:
+            return whole.document.id
+        # The lane that the receipt is of, why it is invalid, and how many steps would do where it is unsteady.
+        output.note(f"receipts: lane {verdict.lane}; its numbers: receipts show {verdict.receipt[:12]}")
+        if errors := grouped(verdict.findings).at(Level.ERROR):
+            output.note(f"receipts: {'; '.join(offense(errors))}")
+        segment = session.rulebook.launch(parse(whole.document)).segment
+        if segment is not None and segment.status in ("too_few", "unsteady"):
+            # A level that moves settles, or it does not: twice the run shows which.
+            would = max(RECOMMENDED_STEPS, 2 * segment.stop)
+            if segment.status == "too_few":
+                least = session.rulebook.lanes.of(verdict.lane.partition("@")[0]).minimum_steps
+                would = segment.stop + max(least, MINIMUM_STEPS) - segment.kept
+            output.note(f"receipts: {segment.reason}; {would:,} steps would do, and {segment.stop:,} ran")
     return whole.document.id
-
-
-def _advise(session: Session, whole: Amended, verdict: ReceiptVerdict) -> None:
-    """The lane that the receipt is of, why it is invalid, and how many steps would do where it is unsteady."""
-    from receipts.judging.findings import grouped
-    from receipts.judging.verdict import Level
-    from receipts.publish.verdict import offense
-    from receipts.receipt import parse
-    from receipts.stats.steady import MINIMUM_STEPS
-
-    output.note(f"receipts: lane {verdict.lane}; its numbers: receipts show {verdict.receipt[:12]}")
-    if errors := grouped(verdict.findings).at(Level.ERROR):
-        output.note(f"receipts: {'; '.join(offense(errors))}")
-    segment = session.rulebook.launch(parse(whole.document)).segment
-    if segment is None or segment.status not in ("too_few", "unsteady"):
-        return
-    steps = segment.stop
-    if segment.status == "too_few":
-        least = session.rulebook.lanes.of(verdict.lane.partition("@")[0]).minimum_steps
-        would = steps + max(least, MINIMUM_STEPS) - segment.kept
-    else:
-        # A level that moves settles, or it does not: twice the run shows which.
-        would = max(RECOMMENDED_STEPS, 2 * steps)
-    output.note(f"receipts: {segment.reason}; {would:,} steps would do, and {steps:,} ran")

@@ -106,7 +106,11 @@ def changed(call: Call, form: Any) -> str:
 def comparison(call: Call) -> View:
     """B against A: one sentence, effects beside δ, what changed, launches in time, what would settle it."""
     given = call.request.query_params
-    sides = [[word for text in given.getlist(name) for word in _several(text)] for name in ("a", "b")]
+    sides = []
+    for name in ("a", "b"):
+        # `3f9c, 81aa` is two receipts, as on a command line.
+        texts = [[text] if text.startswith("label=") else text.split(",") for text in given.getlist(name)]
+        sides.append([word.strip() for words in texts for word in words if word.strip()])
     ticked = given.getlist("run")
     if not all(sides) and len(ticked) == 2:
         sides = [[ticked[1]], [ticked[0]]]  # a list has the newest first
@@ -179,12 +183,6 @@ def _other_side(call: Call, sides: Sequence[Sequence[str]]) -> View:
     table = table_of("", "compare with | what changed | verdict | #launches", rows, empty=empty)
     sections = (Section("near", "One setting away", tables=(table,)),)
     return View(Page("Compare", ("Choose the other run",), sections=sections), "compare", values)
-
-
-def _several(text: str) -> list[str]:
-    """``3f9c, 81aa`` is two receipts, as on a command line."""
-    words = [text] if text.startswith("label=") else text.split(",")
-    return [word.strip() for word in words if word.strip()]
 
 
 def _sweep(call: Call, ticked: Sequence[str]) -> View:

@@ -302,12 +302,12 @@ class Server:
             "rules": self.rulebook.rules.digest[:12],
             "python": platform.python_version(),
         }
-        return self.metrics.text(gauges, build, self._cache.get("gauges", int(monotonic() // FRESH), self._gauges))
 
-    def _gauges(self) -> list[str]:
-        """What plugins measure of the store, as lines of OpenMetrics."""
-        store = self.store().opened
-        return [line for module in services("gauges") for line in module.gauges(store, self.rulebook)]
+        def of_plugins() -> list[str]:
+            store = self.store().opened
+            return [line for module in services("gauges") for line in module.gauges(store, self.rulebook)]
+
+        return self.metrics.text(gauges, build, self._cache.get("gauges", int(monotonic() // FRESH), of_plugins))
 
     def admit(self, caller: str) -> None:
         """Count a request of a caller. Raises Busy beyond the rate."""
