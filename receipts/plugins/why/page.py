@@ -47,32 +47,17 @@ _ORDER: Final = {"unexpected": 0, "moved": 1, "consistent": 1, "noise": 2}
 def explanation_page(item: Explanation) -> Page:
     """The whole page."""
     table = item.shown
-    sections = [
-        Section(
-            "refused",
-            "Why this is not explained",
-            points=tuple(
-                (refusal.what, ((refusal.do,),)) for refusal in item.refusals if item.anyway or not item.nothing
-            ),
-        ),
-    ]
+    refused = tuple((one.what, ((one.do,),)) for one in item.refusals if item.anyway or not item.nothing)
+    sections = [Section("refused", "Why this is not explained", points=refused)]
     drawn = waterfall(item)
     if table is not None and drawn is not None:
         warning = () if item.status == "explained" else (say("anyway"),)
         figure = Figure("why", (say("picture"),), lambda name: picture(drawn, name))
         sections.append(Section("table", say("section"), warning, tables=(_table(item, table),), figures=(figure,)))
-        kernels = _kernels(table)
-        sections.append(
-            Section(
-                "kernels", "Kernels and operators that changed", tables=(kernels,), fold="the kernels behind the lines"
-            )
-        )
-    return Page(
-        title=f"{item.a} → {item.b}",
-        headline=_headline(item),
-        facts=tuple(_facts(item)),
-        sections=sections_of(*sections),
-    )
+        title, fold = "Kernels and operators that changed", "the kernels behind the lines"
+        sections.append(Section("kernels", title, tables=(_kernels(table),), fold=fold))
+    facts = tuple(_facts(item))
+    return Page(f"{item.a} → {item.b}", _headline(item), facts=facts, sections=sections_of(*sections))
 
 
 def _headline(item: Explanation) -> Cell:
