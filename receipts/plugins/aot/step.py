@@ -6,7 +6,7 @@ Its parameters come first: their shapes and shardings, stacked over the periods 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -305,14 +305,6 @@ class TrainingStep:
 
     # --- forward ---------------------------------------------------------------------------------------------
 
-    def _policy(self) -> Callable[..., bool] | None:
-        recompute = self.setup.recompute
-        if recompute == FULL:
-            return None
-        kept = [name for name in NAMES if not drops(recompute, name)]
-        policy: Callable[..., bool] = jax.checkpoint_policies.save_only_these_names(*kept)
-        return policy
-
     def _stream(self, x: Array) -> Array:
         sequence = "tensor" if self.setup.layout.sequence_parallel else None
         spec = PartitionSpec(blocks.BATCH, sequence, None)
@@ -324,7 +316,10 @@ class TrainingStep:
 
     def _run(self, layers: tuple[Layer, ...], parameters: Any, x: Array) -> Array:
         kinds = [kind for layer in layers for kind in layer]
-        policy = self._policy()
+        policy, recompute = None, self.setup.recompute
+        if recompute != FULL:
+            kept = [name for name in NAMES if not drops(recompute, name)]
+            policy = jax.checkpoint_policies.save_only_these_names(*kept)
         for kind, own in zip(kinds, parameters, strict=True):
             x = jax.checkpoint(partial(self._block, kind), policy=policy)(own, self._stream(x))
         return x

@@ -171,23 +171,18 @@ class CsvTable:
     """
 
     def __init__(self, stream: IO[str], *, raw: bool = False) -> None:
-        self._cell = _cell if raw else _harmless
+        self._raw = raw
         self._names = [field.name for field in datasets()["receipts"].fields if field.name not in _LEFT_OUT]
         self._writer = csv.writer(stream)  # lines end as in RFC 4180; a bare carriage return is quoted then
         self._writer.writerow([*("lane" if name == "run_lane" else name for name in self._names), "week"])
 
     def add(self, name: str, rows: Sequence[Row], partition: Partition | None = None) -> None:
         """Write receipts; what speaks of them is left out."""
-        if name == "receipts":
-            self._writer.writerows(
-                [*(self._cell(row[column]) for column in self._names), week(row["finished"] or row["started"])]
-                for row in rows
-            )
-
-
-def _harmless(value: Any) -> Any:
-    cell = _cell(value)
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+        for row in rows if name == "receipts" else ():
+            cells = [_cell(row[column]) for column in self._names]
+            if not self._raw:
+                cells = [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells]
+            self._writer.writerow([*cells, week(row["finished"] or row["started"])])
 
 
 def _cell(value: Any) -> Any:

@@ -70,7 +70,10 @@ def blocks(text: str) -> Iterator[TextBlock]:
     front = _FRONT.match(text)
     if front:
         text = "\n" * front[0].count("\n") + text[front.end() :]
-    text = _SIGN.sub(_left_out, text.replace(_NOTHING, " "))
+    text = _SIGN.sub(
+        lambda sign: ("×" if sign["times"] else CODE if sign["url"] else "").ljust(len(sign[0]), _NOTHING),
+        text.replace(_NOTHING, " "),
+    )
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable("text_join")
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     lines = text.split("\n")
@@ -165,11 +168,6 @@ def _read(token: Token, lines: list[str], before: Text | None = None) -> Text:
         elif child.type == "text_special":
             add(child.content, at)
     return text
-
-
-def _left_out(sign: re.Match[str]) -> str:
-    kept = "×" if sign["times"] else CODE if sign["url"] else ""
-    return kept + _NOTHING * (len(sign[0]) - len(kept))
 
 
 def read_target(target: str) -> NamedReceipt | None:

@@ -50,7 +50,7 @@ from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.plugins.study.bridge import Bridge
-    from receipts.plugins.study.chain import Chain, Hop, HopGain
+    from receipts.plugins.study.chain import Chain, HopGain
     from receipts.plugins.study.missing_runs import Route
 
 say = words("bridge")
@@ -151,19 +151,15 @@ def _waterfall(bridge: Bridge, chain: Chain) -> Table:
     if bridge.total is not None and not bridge.total.measured:
         after.append(say("stated"))
     for number, hop in enumerate(chain, 1):
-        if (order := _ordered(hop)) is not None:
+        headline = hop.verdict.headline
+        if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
+            continue
+        # The order of the launches may make what the comparison says another number than the gain.
+        if abs(headline.ratio / hop.gain.ratio - 1) >= SAME:
+            design = headline.effect.why.partition(";")[0]
+            order = say("ordered", change=signed(headline.ratio), design=design)
             after.append(say("hop", n=number, text=order))
     return table_of("", header, rows, tuple(after))
-
-
-def _ordered(hop: Hop) -> str | None:
-    """What the comparison says beside the gain, where the order of the launches makes it another number."""
-    headline = hop.verdict.headline
-    if headline is None or headline.ratio is None or headline.effect.design not in ORDERED or hop.gain is None:
-        return None
-    if abs(headline.ratio / hop.gain.ratio - 1) < SAME:
-        return None
-    return say("ordered", change=signed(headline.ratio), design=headline.effect.why.partition(";")[0])
 
 
 def _gain(item: HopGain | None) -> str:

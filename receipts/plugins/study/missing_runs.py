@@ -125,18 +125,17 @@ class Ground:
 
     def learn(self, way: Sequence[int]) -> bool:
         """Find out what is not known of a way yet; whether anything speaks against it that was not known."""
-        learned = [self._learnt_of(number) for number in way if number not in self.stored]
-        learned += [self._learnt_between(here, there) for here, there in pairwise(way)]
-        return any(learned)
-
-    def _learnt_of(self, number: int) -> bool:
-        if number in self._asked or number in self.failing:
-            return False
-        self._asked.add(number)
-        if why := self.lattice.failure(number):
-            reasons = self.impossible if isinstance(self.lattice.plan(number), str) else self.failing
-            reasons[number] = why
-        return bool(why)
+        learned = False
+        for number in way:
+            if number in self.stored or number in self._asked or number in self.failing:
+                continue
+            self._asked.add(number)
+            if why := self.lattice.failure(number):
+                reasons = self.impossible if isinstance(self.lattice.plan(number), str) else self.failing
+                reasons[number], learned = why, True
+        for here, there in pairwise(way):
+            learned |= self._learnt_between(here, there)
+        return learned
 
     def _learnt_between(self, here: int, there: int) -> bool:
         if here in self.stored and there in self.stored:

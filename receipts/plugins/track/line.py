@@ -316,7 +316,12 @@ def _confirmed(logs: Sequence[float], bounds: list[int]) -> list[int]:
     """The places that count, with both ends: the weakest of those that do not is dropped until all do."""
     while len(bounds) > 2:
         windows = [tuple(bounds[i : i + 3]) for i in range(len(bounds) - 2)]
-        strengths = [_strength(logs, *window) for window in windows]
+        strengths = []
+        for start, at, stop in windows:
+            # The log ratio over half its interval, at a level that allows for every place of the series.
+            estimate = _estimate(logs, start, at, stop, separate=False)
+            half = estimate.half_width(1.0 - (1.0 - CONFIDENCE_OF_CHANGE) / (len(logs) - 1))
+            strengths.append(abs(estimate.log_ratio) / half if half else math.inf)
         weakest = min(range(len(windows)), key=strengths.__getitem__)
         if strengths[weakest] > 1.0:
             shares = [
@@ -337,13 +342,6 @@ def _estimate(logs: Sequence[float], start: int, at: int, stop: int, *, separate
     if sigma is None or (separate and min(len(before), len(after)) >= _OWN_SPREAD):
         return welch(before, after)
     return against_floor(before, after, sigma)
-
-
-def _strength(logs: Sequence[float], start: int, at: int, stop: int) -> float:
-    """The log ratio across a place over half its interval, at a level that allows for every place of the series."""
-    estimate = _estimate(logs, start, at, stop, separate=False)
-    half = estimate.half_width(1.0 - (1.0 - CONFIDENCE_OF_CHANGE) / (len(logs) - 1))
-    return abs(estimate.log_ratio) / half if half else math.inf
 
 
 def _orders_share(logs: Sequence[float], start: int, at: int, stop: int) -> float:
