@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 PREFIX: Final = "inputs."
 WHOLE: Final = "whole"
 VARIABLE: Final = "env."
-_ENVIRONMENT: Final = "environment."  # before the variable that names a file
 # Parts of a receipt that no input brings about: what a launch runs on, and the code that reads its inputs.
 MACHINE: Final = frozenset({"code", "hardware", "platform", "wheels", "flags", "patches"})
 _WORDS: Final = re.compile(r"[a-z]+|\d+")
 _IDLE_WORDS: Final = frozenset({"use", "enable", "enabled", "with", "no", "disable", "is"})
 _NOTHING: Final = frozenset({"none", "false", OFF})
-_COUNTS: Final = ("hardware.chips", "hardware.hosts")
 
 
 class Input(NamedTuple):
@@ -197,7 +195,7 @@ def _recorded(section: Inputs) -> LaunchInputs:
     given = {key: _plain(text_of(value)) for key, value in options.items() if key not in named}
     environment = {key: _plain(text_of(value)) for key, value in (variables or {}).items()}
     for key, held in named.items():
-        name = key.removeprefix(_ENVIRONMENT)
+        name = key.removeprefix("environment.")  # before the variable that names a file
         texts, values = (options, given) if name == key else (variables or {}, environment)
         values.pop(name, None)
         if not all(item.flat is not None for item in held):  # else its settings stand for it
@@ -303,7 +301,7 @@ def handed_on(word: str, option: str) -> bool:
 
 def _counted(a: Parsed, b: Parsed) -> bool:
     """Whether both receipts state how many chips they ran on: then a launcher's own words say nothing more."""
-    return all(parsed.stated.get(_COUNTS[0]) is not None for parsed in (a, b))
+    return all(parsed.stated.get("hardware.chips") is not None for parsed in (a, b))
 
 
 def join_inputs(

@@ -238,7 +238,6 @@ _PRINTED: Mapping[str, frozenset[BlockKind]] = MappingProxyType(
     }
 )
 
-_OF_HEADS = ("model.kv_heads", "model.head_dim")
 _COUNTS = ("model.experts", "parallelism.expert")  # one of them is none
 
 
@@ -248,8 +247,8 @@ def idle(facts: EstimateInputs, model: Architecture) -> Iterator[str]:
     A pattern whose alphabet has a letter for such a block says by its absence that there is none; so does a number of
     parameters that the other widths make. The letters of NAM have None for a feed-forward.
     """
-    for path in _OF_HEADS if model.latent is not None else ():
-        if path in facts.stated:
+    for path in ("model.kv_heads", "model.head_dim"):
+        if model.latent is not None and path in facts.stated:
             facts.assume(path, "no bytes", "latent attention has widths of its own")
     kinds = {kind for layer in (*model.layers, *model.mtp * bool(model.mtp_depth)) for kind in layer}
     pattern = stated_pattern(facts.stated)

@@ -192,7 +192,6 @@ def _stages(facts: EstimateInputs, model: Architecture, pipeline: int) -> tuple[
     return tuple(whole + (stage < rest) for stage in range(pipeline))
 
 
-_GPUS = ("NVIDIA", "AMD")
 _UNFUSED = ("math", "unfused", "dot_product", "eager", "naive")
 _RECOMPUTE = ("numerics.recompute_applied", "numerics.recompute")
 # Features by which lanes and readers say that a state lies in host memory.
@@ -233,7 +232,7 @@ def resolve(stated: Mapping[str, Any], circumstances: Circumstances = Circumstan
         facts.assume("path.intended.framework", memory.name, "as the lane's frameworks keep their tensors")
     chip = find_accelerator(facts.stated.get("hardware.accelerator"))
     # The reserve is that of a GPU's context and its collectives' channels.
-    framework = memory if chip is None or chip.vendor in _GPUS else replace(memory, reserve_bytes=0)
+    framework = memory if chip is None or chip.vendor in ("NVIDIA", "AMD") else replace(memory, reserve_bytes=0)
     serving = stated.get("run.kind") == "serving"
     model, uncounted = architecture(facts)
     placed = layout(facts, model, framework, circumstances.convention)

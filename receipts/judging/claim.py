@@ -52,7 +52,6 @@ METRIC_OF_KIND: Mapping[str, str] = {
 }
 # A time that is 25 % slower is a quarter longer; a rate is a quarter lower.
 _SLOWER = re.compile(r"(%|\bper ?cent|\bpct)\s*slower\b", re.IGNORECASE)
-PAIRED = ("speedup", "equivalence")
 ALONE = ("ceiling", "mfu", "does-not-fit", "arithmetic")
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
@@ -196,7 +195,7 @@ class Claim(ClaimModel):
     @property
     def compares(self) -> bool:
         """Whether it says something of a candidate against a baseline."""
-        return self.kind in PAIRED or (self.kind == "memory" and bool(self.baseline))
+        return self.kind in ("speedup", "equivalence") or (self.kind == "memory" and bool(self.baseline))
 
 
 def _effect_problems(claim: Claim) -> list[str]:

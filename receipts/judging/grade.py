@@ -151,7 +151,6 @@ def sustained(launch: Launch) -> bool:
     return ended_well and launch.shown(metrics.get("tokens_per_second")).source in KEPT_STEPS
 
 
-_FROM_STEPS: Final = (Taint.RATE, Taint.MFU)
 _MEASURED: Final = ("step", "rate", "memory")
 
 
@@ -198,7 +197,7 @@ def takes_away(outcome: str, kind: Taint) -> bool:
 
     The peak of a launch that asked for more than there was is what it had, and not what it needed.
     """
-    return outcome not in UNFAILED if kind in _FROM_STEPS else kind is Taint.MEMORY and outcome == "oom"
+    return outcome not in UNFAILED if kind in (Taint.RATE, Taint.MFU) else kind is Taint.MEMORY and outcome == "oom"
 
 
 def sample_grade(

@@ -239,13 +239,11 @@ MIN_COVERED: Final = 0.5  # of the window's time
 
 def watts(launch: Launch) -> float | None:
     """Mean watts per chip over the window; None without a meter, or where it was read too seldom (R129)."""
-    power, samples, seconds = (_stated(launch, f"measurement.energy.{leaf}") for leaf in _METERED)
+    leaves = ("watts_per_chip", "samples", "seconds")
+    power, samples, seconds = (_stated(launch, f"measurement.energy.{leaf}") for leaf in leaves)
     if power is None or samples is None or seconds is None or samples < MIN_SAMPLES:
         return None
     return power if seconds >= MIN_COVERED * window_seconds(launch) else None
-
-
-_METERED: Final = ("watts_per_chip", "samples", "seconds")
 
 
 def window_seconds(launch: Launch) -> float:

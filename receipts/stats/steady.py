@@ -41,7 +41,12 @@ def third_error(thirds: Sequence[Sequence[float]]) -> float:
     count = sum(len(third) for third in thirds) * 2.0 / 3.0
     if squares <= 0.0:
         return 0.0
-    correlation = _correlation(products / squares, count)
+    # The upper bound of the lag-1 correlation, freed of its bias of −(1 + 4φ)/n a third (Kendall 1954).
+    correlation = MAX_CORRELATION
+    if count > MIN_STEPS:
+        freed = max(-1.0, min(1.0, (count * (products / squares) + 2.0) / (count - MIN_STEPS)))
+        bound = freed + BOUND * math.sqrt(max(MIN_LEFT, 1.0 - freed * freed) / count)
+        correlation = max(0.0, min(MAX_CORRELATION, bound))
     share = mean_variance(count / 2.0, correlation)
     # The third's own mean took its part of the variance away.
     return max(math.sqrt(squares / count * share / max(MIN_LEFT, 1.0 - share)), _batch_means_error(thirds))
@@ -63,15 +68,6 @@ def mean_variance(count: float, correlation: float) -> float:
     memory = 2.0 * correlation * (1.0 - correlation**count) / (count * left * left)
     variance: float = ((1.0 + correlation) / left - memory) / count
     return variance
-
-
-def _correlation(lag1: float, count: float) -> float:
-    """The upper bound of the lag-1 correlation, freed of its bias of −(1 + 4φ)/n a third (Kendall 1954)."""
-    if count <= MIN_STEPS:
-        return MAX_CORRELATION
-    freed = max(-1.0, min(1.0, (count * lag1 + 2.0) / (count - MIN_STEPS)))
-    bound = freed + BOUND * math.sqrt(max(MIN_LEFT, 1.0 - freed * freed) / count)
-    return max(0.0, min(MAX_CORRELATION, bound))
 
 
 def _sums(steps: Sequence[float]) -> tuple[float, float]:
