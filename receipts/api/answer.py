@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Union
 
 from receipts.base.environment import extra
+from receipts.base.plugins import services
+from receipts.publish.page import Page, Section, Table, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from receipts.metrics import Launch
-    from receipts.publish.page import Page, Table
     from receipts.publish.terminal import Terminal
 
 
@@ -60,8 +62,6 @@ class Answer:
         self.notes, self._files, self._placed = notes, files, placed
 
     def __repr__(self) -> str:
-        from receipts.publish.page import text
-
         return f"<{type(self).__name__} {text(self.page().headline) or self.page().title}>"
 
     def __str__(self) -> str:
@@ -111,7 +111,6 @@ class Answer:
 
     def page(self, **views: Any) -> Page:
         """The answer as a page, which a terminal, a report and a notebook show."""
-        from receipts.publish.page import Page, Section, Table
 
         shown = self.shown(**views)
         if isinstance(shown, Page):
@@ -183,9 +182,6 @@ def with_sections(page: Page, subject: str, store: Any, item: Any) -> Page:
 
     ``store`` is None where none was asked. A plugin gives None where it has nothing to show.
     """
-    from dataclasses import replace
-
-    from receipts.base.plugins import services
 
     added = (getattr(module, f"of_{subject}")(store, item) for module in services("sections"))
     sections = tuple(section for section in added if section is not None)

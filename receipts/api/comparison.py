@@ -10,13 +10,19 @@ from typing import TYPE_CHECKING, Any, Union
 
 from receipts import metrics
 from receipts.api.answer import Answer, with_sections
+from receipts.api.session import Session, documents
+from receipts.base.errors import NotFound, UsageError, every
+from receipts.judging.facts import shape_standing
+from receipts.judging.verdict import Comparison as Verdict
+from receipts.judging.verdict import verdict_to_json
+from receipts.judging.witness import names
+from receipts.metrics.chip_pressure import Pressure, pressure, pressure_json
+from receipts.metrics.chips import account
+from receipts.publish.text import number, value
 
 if TYPE_CHECKING:
-    from receipts.api.session import Session
     from receipts.axes.lane import Grade
     from receipts.judging.rulebook import Rulebook, RuleSet
-    from receipts.judging.verdict import Comparison as Verdict
-    from receipts.metrics.chip_pressure import Pressure
     from receipts.publish.page import Page
     from receipts.questions.answers import Reproduced
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
@@ -98,8 +104,7 @@ class Comparison(Answer):
     @cached_property
     def memory(self) -> tuple[list[str], Pressure]:
         """Both sides chip by chip in sentences, and the change of pressure, on which C109 reports too."""
-        from receipts.metrics.chip_pressure import compared, pressure
-        from receipts.metrics.chips import account
+        from receipts.metrics.chip_pressure import compared
 
         a, b = ([account(item) for item in side] for side in (self.sides.a, self.sides.b))
         change = pressure(a, b, spread=self.sides.facts.chip_spread)
@@ -111,7 +116,6 @@ class Comparison(Answer):
         facts = self.sides.facts
         if not facts.shapes:
             return {}
-        from receipts.judging.facts import shape_standing
 
         places = {side: shape_standing(facts, group[0]) for side, group in (("A", self.sides.a), ("B", self.sides.b))}
         known = any(place.word != "unknown" for place in places.values())
@@ -121,7 +125,6 @@ class Comparison(Answer):
     def regimes(self) -> list[tuple[str, str, str]]:
         """How both sides were measured, leaf by leaf, and the regime that each ran in."""
         from receipts.publish.receipt import regime
-        from receipts.publish.text import number, value
         from receipts.questions.answers import measured, work
 
         heads = [side.judged[0] for side in (self.sides.side_a, self.sides.side_b)]
@@ -135,8 +138,6 @@ class Comparison(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
-        from receipts.judging.verdict import verdict_to_json
-        from receipts.metrics.chip_pressure import pressure_json
 
         memory = pressure_json(self.memory[1])
         beside = {
@@ -152,7 +153,6 @@ class Comparison(Answer):
 
     def file(self, name: str) -> str | None:
         """The gate as a JUnit report. Raises UsageError where nothing is required."""
-        from receipts.base.errors import UsageError
         from receipts.publish.comparison import gate_report
 
         if name != "junit":
@@ -201,7 +201,6 @@ def gather(
 
     Documents alone need no store. Where somebody chose more than two, those that a store has beside are counted.
     """
-    from receipts.api.session import documents
 
     named = [*a, *b]
     alone = not stored and documents([*named, *witnesses])
@@ -241,7 +240,6 @@ def compared(
     launches are in none. Raises NotFound, UsageError for a witness that witnesses none of the launches, and as
     `receipts.judging.comparison.compare_sides` does.
     """
-    from receipts.base.errors import every
     from receipts.questions.comparisons import Comparisons, names_one
 
     read = iter(every(partial(receipts_of, store), (*witnesses, *a, *b)))
@@ -293,7 +291,6 @@ def _reproduced(
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
     """The receipt itself, or up to `MAX_RECEIPTS` that a word names in a store. Raises NotFound and UsageError."""
-    from receipts.base.errors import NotFound, UsageError
 
     if not isinstance(word, str):
         return [word]
@@ -307,8 +304,6 @@ def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
 
 def refuse_strangers(witnesses: Group, receipts: Group) -> None:
     """Refuse a witness that witnesses none of the receipts that it was given for. Raises UsageError."""
-    from receipts.base.errors import UsageError
-    from receipts.judging.witness import names
 
     for item in witnesses:
         if not any(names(item, other) for other in receipts):

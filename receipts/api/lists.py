@@ -15,9 +15,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from receipts import metrics
 from receipts.api.receipt import Receipts
 from receipts.base.errors import NoStore, UsageError, near
 from receipts.base.untrusted_text import parse_json
+from receipts.publish.page import RUN, Link, Page, Section, Table, table_of
 from receipts.store import Condition, Entry, Filters, condition
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from receipts.judging.claim import Claim
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import ClaimVerdict
-    from receipts.publish.page import Page, Table
     from receipts.questions.comparisons import JudgedNeighbour, Neighbourhood
     from receipts.questions.week.data import BestResult
     from receipts.questions.week.frontier import LaneCourse
@@ -129,7 +130,6 @@ def _row(item: Item, number: int | None, shown: BestResult) -> dict[str, Any]:
 def frontier_page(rows: Sequence[dict[str, Any]], rules: RuleSet) -> Page:
     """A section for each lane: proven results, then what is not yet, then stated ones and what they wait for."""
     from receipts.publish.offenses import waits_for
-    from receipts.publish.page import Page, Section
 
     sections = []
     for lane, held in groupby(rows, key=lambda row: row["lane"]):
@@ -149,8 +149,6 @@ def frontier_page(rows: Sequence[dict[str, Any]], rules: RuleSet) -> Page:
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]]) -> Table:
-    from receipts import metrics
-    from receipts.publish.page import RUN, Link, table_of
     from receipts.publish.readings import number, unit
 
     rate, mfu, peak = (metrics.get(name) for name in ("tokens_per_second_per_chip", "mfu", "peak_bytes"))

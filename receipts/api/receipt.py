@@ -14,25 +14,26 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from receipts.api.answer import Answer, Shown, with_sections
+from receipts.api.answer import Answer, Shown, frame_of_rows, frame_of_steps, with_sections
 from receipts.base.environment import read_config
 from receipts.base.errors import NothingToWrite, near
 from receipts.judging.facts import Facts
 from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook, configured
+from receipts.judging.verdict import ReceiptVerdict, verdict_to_json
+from receipts.publish.page import Page, Section
 from receipts.receipt import Document, Parsed, parse, read
 from receipts.receipt.leaves import by_path, find_leaf
+from receipts.store.entry import Entry
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from receipts.api.session import Session
     from receipts.axes.lane import Lane
-    from receipts.judging.verdict import ReceiptVerdict
     from receipts.metrics import Launch
-    from receipts.publish.page import Page
     from receipts.questions.answers import Answers, Reproduced, Signer
-    from receipts.store import Decision, Entry, Store
+    from receipts.store import Decision, Store
 
 
 VARIABLE = "RECEIPTS_CONFIG"
@@ -121,7 +122,6 @@ class Receipt(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """What ``receipts show --json`` prints: id, answers, verdict, stated leaves, memory by chip, decisions."""
-        from receipts.judging.verdict import verdict_to_json
         from receipts.metrics.chips import account
         from receipts.metrics.chips import account_json as memory_json
 
@@ -154,14 +154,12 @@ class Receipt(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
-        from receipts.api.answer import frame_of_rows
 
         rows = [{"path": path, "value": item} for path, item in self.stated.items()]
         return frame_of_rows(rows, ("path", "value")).astype({"value": "string"})
 
     def steps(self) -> pd.DataFrame:
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.answer import frame_of_steps
 
         return frame_of_steps([self.rulebook.launch(self.parsed)])
 
@@ -185,7 +183,6 @@ class Check(Answer):
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What ``receipts check FILE --json`` prints: a list of one verdict (``schema/verdict-1.schema.json``)."""
-        from receipts.judging.verdict import verdict_to_json
 
         return [verdict_to_json(self.verdict)]
 
@@ -195,7 +192,6 @@ class Check(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
-        from receipts.api.answer import frame_of_rows
 
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
@@ -224,7 +220,6 @@ class Receipts(Answer):
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> Receipts:
         """The receipts of the rows of ``receipts list --json``."""
-        from receipts.store import Entry
 
         asked = any("next" in row for row in rows)
         deciding = {row["id"]: row["next"] for row in rows if row.get("next")} if asked else None
@@ -267,7 +262,6 @@ class Receipts(Answer):
 
     def page(self, *, by: bool = False, **_views: Any) -> Page:
         """The same as a page of its own."""
-        from receipts.publish.page import Page, Section
         from receipts.publish.tables import stored
 
         count = len(self.entries)
@@ -280,8 +274,6 @@ class Receipts(Answer):
         ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
         and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
         """
-        from receipts.api.answer import frame_of_rows
-        from receipts.store import Entry
 
         columns = [name for name in Entry._fields if name not in INTERNAL]
         rows = [
@@ -292,7 +284,6 @@ class Receipts(Answer):
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
-        from receipts.api.answer import frame_of_steps
 
         return frame_of_steps(map(self._launch, self.entries))
 

@@ -75,36 +75,26 @@ def address(text: str | None = None) -> Address:
 
     Raises UsageError for a URL of another kind.
     """
-    from sqlalchemy import URL
-
-    if not text:
-        named = os.environ.get(VARIABLE)
-        if named:
-            return _named(named)._replace(standing=True)
-        file = _own()
-        return Address(URL.create("sqlite", database=str(file)), file, standing=True)
-    return _named(text)
-
-
-def _named(text: str) -> Address:
     from sqlalchemy import URL, make_url
     from sqlalchemy.exc import ArgumentError
 
-    if "://" not in text:
-        file = Path(text).expanduser().absolute()
-        return Address(URL.create("sqlite", database=str(file)), file)
+    standing = not text
+    named = text or os.environ.get(VARIABLE) or str(_own())
+    if "://" not in named:
+        file = Path(named).expanduser().absolute()
+        return Address(URL.create("sqlite", database=str(file)), file, standing)
     try:
-        url = make_url(text)
+        url = make_url(named)
     except (ArgumentError, ValueError):
-        raise UsageError(f"--store {text.split('://')[0]}://…: this is no URL; {_FORMS}") from None
+        raise UsageError(f"--store {named.split('://')[0]}://…: this is no URL; {_FORMS}") from None
     if url.drivername in ("postgresql", "postgres", POSTGRESQL):
-        return Address(url.set(drivername=POSTGRESQL), None)
+        return Address(url.set(drivername=POSTGRESQL), None, standing)
     if url.drivername != "sqlite":
         raise UsageError(f"--store: there is no store on {url.drivername}; {_FORMS}")
     if not url.database or url.database == ":memory:":
         raise UsageError("--store: a store in memory is lost with the process; name a file: sqlite:///receipts.sqlite")
     file = Path(url.database).expanduser().absolute()
-    return Address(URL.create("sqlite", database=str(file)), file)
+    return Address(URL.create("sqlite", database=str(file)), file, standing)
 
 
 _FORMS = f"write a path, sqlite:///PATH, or {POSTGRESQL}://USER@HOST/DATABASE"

@@ -7,7 +7,7 @@ is the SQL of `receipts.judging.grade.unspoilt`; a test holds that they agree.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -135,8 +135,6 @@ def safe(value: Any) -> Any:
 
 
 def _utc(moment: datetime, at: str, source: str) -> datetime:
-    from datetime import UTC
-
     try:
         return moment.astimezone(UTC)
     except OverflowError:

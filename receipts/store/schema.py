@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Connection, Engine, func, insert, inspect, select
 from sqlalchemy.exc import OperationalError, ProgrammingError
 
+from receipts import __version__
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
 from receipts.store.database import opened, reading, writing
@@ -121,9 +123,6 @@ def execute(connection: Connection, revision: Path) -> None:
 
 def identify(connection: Connection) -> None:
     """Give the store its id, where it has none."""
-    from datetime import UTC, datetime
-
-    from receipts import __version__
 
     if connection.execute(select(stores.c.id)).first() is None:
         connection.execute(

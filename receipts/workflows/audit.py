@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from receipts.base.errors import InputError, ReceiptsError, StoreError
@@ -126,10 +127,10 @@ def drifted_columns(drift: Drift, held: Sequence[SealRows | Unreadable]) -> tupl
             faults.append(Fault("column", f"row {number} of receipts", problem, RESTORE))
         else:
             kept.update(names)
-    count = len(drift) - len(faults)
-    if not count:
+    kept_count = len(drift) - len(faults)
+    if not kept_count:
         return faults, ()
-    note = f"{count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"
+    note = f"{kept_count} receipts were taken in under other rules, which give another {', '.join(sorted(kept))}"
     return faults, (note,)
 
 
@@ -300,7 +301,14 @@ def audit(
             counts = inspection.counts
             if inspection.store is None:
                 faults.append(Fault("reference", "stores", "the row with the store's own id is gone", RESTORE))
-            step = _counted(progress, counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"])
+            total, done = counts["receipts"] + counts["verdicts"] + counts["claim_verdicts"], count(1)
+
+            def step(rows: Iterable[Any]) -> Iterator[Any]:
+                for row in rows:
+                    if progress is not None:
+                        progress(next(done), total)
+                    yield row
+
             drift, indexed = Drift(), Indexed(inspection)
             for kept in step(inspection.receipts()):
                 faults += receipt_faults(kept, rulebook, drift, indexed)
@@ -345,17 +353,3 @@ def _parts(problem: str) -> tuple[str, str]:
     """What a check of the schema says, and what to do about it."""
     what, _, do = problem.rpartition("; ")
     return (what, do) if what else (problem, RESTORE)
-
-
-def _counted(progress: Callable[[int, int], None] | None, total: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    done = 0
-
-    def step(rows: Iterable[Any]) -> Iterator[Any]:
-        nonlocal done
-        for row in rows:
-            done += 1
-            if progress is not None:
-                progress(done, total)
-            yield row
-
-    return step

@@ -332,12 +332,12 @@ def verify_all(
         jobs = min(os.cpu_count() or 1, _MAX_JOBS) if len(ids) >= _MIN_IDS else 1
     work, batches = partial(verify_stored, files=files), (ids[at : at + _BATCH] for at in range(0, len(ids), _BATCH))
     if jobs <= 1:
-        for batch in batches:
-            yield from work(batch, store, rulebook)
-        return
-    from receipts.workflows.workers import elsewhere
+        checked = (work(batch, store, rulebook) for batch in batches)
+    else:
+        from receipts.workflows.workers import elsewhere
 
-    with closing(elsewhere(work, batches, store, rulebook, jobs)) as results:
+        checked = elsewhere(work, batches, store, rulebook, jobs)
+    with closing(checked) as results:
         for done in results:
             yield from done
 

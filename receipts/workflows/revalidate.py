@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import Comparison, verdict_to_json
+from receipts.judging.verdict import verdict_to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.workflows.submit import judge_new
 
 if TYPE_CHECKING:
     from receipts.store import Store
-    from receipts.store.stale import LastComparison, LastVerdict, Stale
+    from receipts.store.stale import LastVerdict, Stale
 
 Kind = Literal["receipt", "comparison", "claim"]
 GOOD = ("valid", "accepted", "supported")
@@ -170,8 +170,17 @@ class Revalidation:
             verdict = item.document
             names = (*verdict["a"], *verdict["b"])
             label = f"{verdict['label_a']} → {verdict['label_b']} on {verdict['metric']}"
+            # Anew, of the launches that the sides had then, those among them that did not count.
+            gone = [(one["side"], one["receipt"]) for one in verdict.get("lost", ())]
+            named = verdict.get("named") if gone or "named" in verdict else None
             try:
-                document = self._compare(item, comparisons)
+                a, b = (
+                    [self.store.parsed(name) for name in (*verdict[side], *(one for of, one in gone if of == side))]
+                    for side in ("a", "b")
+                )
+                asked = comparisons.asked(a, b, "only")._replace(pooled=verdict.get("pooled", False))
+                sides = comparisons.sides(asked, verdict["metric"], named)
+                document = comparisons.verdict(sides, waivers=dict(verdict["waivers"]), study=verdict["study"])
             except (RuleError, StoreError):
                 raise
             except ReceiptsError as error:
@@ -182,19 +191,6 @@ class Revalidation:
             if not self.dry_run and self._is_new(change, verdict):
                 self.store.record(document)
             yield change
-
-    def _compare(self, item: LastComparison, comparisons: Comparisons) -> Comparison:
-        """Anew, of the launches that the sides had then, those among them that did not count."""
-        document = item.document
-        gone = [(one["side"], one["receipt"]) for one in document.get("lost", ())]
-        a, b = (
-            [self.store.parsed(name) for name in (*document[side], *(one for of, one in gone if of == side))]
-            for side in ("a", "b")
-        )
-        named = document.get("named") if gone or "named" in document else None
-        asked = comparisons.asked(a, b, "only")._replace(pooled=document.get("pooled", False))
-        sides = comparisons.sides(asked, document["metric"], named)
-        return comparisons.verdict(sides, waivers=dict(document["waivers"]), study=document["study"])
 
     # Claims
 

@@ -198,28 +198,19 @@ def judge(
     resume: bool,
     signed: Collection[str] = (),
     local: bool = True,
+    sent: bool = False,
 ) -> Batch:
-    """All stages before the write. With ``resume`` documents that the store holds are neither parsed nor judged."""
+    """All stages before the write. With ``resume`` documents that the store holds are neither parsed nor judged.
+
+    In a worker process, ``sent`` leaves out what the writer does not need.
+    """
     batch = [_received(item, store, rulebook, signed, local=local) for item in items]
     if resume:
         batch = _skip_known(batch, store)
     batch = [_parse(item) for item in batch]
     judged = judge_new([item.parsed for item in batch if item.parsed is not None], store, rulebook)
-    return [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
-
-
-def judge_to_send(
-    items: Sequence[Item],
-    store: Store,
-    rulebook: Rulebook,
-    *,
-    resume: bool,
-    signed: Collection[str] = (),
-    local: bool = True,
-) -> Batch:
-    """`judge` in a worker process, without what the writer does not need."""
-    judged = judge(items, store, rulebook, resume=resume, signed=signed, local=local)
-    return [replace(item, document=None, parsed=None, verdict=None) for item in judged]
+    batch = [item if item.parsed is None else _judged(item, *next(judged)) for item in batch]
+    return [replace(item, document=None, parsed=None, verdict=None) for item in batch] if sent else batch
 
 
 def write(batch: Batch, store: Store, extracts: Mapping[str, Sequence[Extract]], *, decides: bool) -> Batch:
@@ -349,14 +340,13 @@ def submit(
     """
     by = signers or Signers()
     signed = frozenset(by.envelopes)
+    work = partial(judge, resume=resume, signed=signed, local=local)
     if jobs <= 1:
-        for items in batches(documents):
-            batch = judge(items, store, rulebook, resume=resume, signed=signed, local=local)
-            yield from write(sign(batch, store, rulebook, by), store, extracts, decides=decides)
-        return
-    from receipts.workflows.workers import elsewhere
+        judged = (work(items, store, rulebook) for items in batches(documents))
+    else:
+        from receipts.workflows.workers import elsewhere
 
-    work = partial(judge_to_send, resume=resume, signed=signed, local=local)
-    with closing(elsewhere(work, batches(documents), store, rulebook, jobs)) as ready:
+        judged = elsewhere(partial(work, sent=True), batches(documents), store, rulebook, jobs)
+    with closing(judged) as ready:
         for batch in ready:
             yield from write(sign(batch, store, rulebook, by), store, extracts, decides=decides)

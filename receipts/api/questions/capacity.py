@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from receipts.api.answer import Answer
 from receipts.api.question import FLAG, MOMENT, PLAN, WORD, File, Kind, Param, always, question
-from receipts.base.errors import UsageError
+from receipts.base.errors import InputError, NotFound, NothingToWrite, UsageError, near
 
 if TYPE_CHECKING:
     from receipts.api.session import Session
@@ -75,7 +75,6 @@ def preflight(session: Session, plan: Planned = None, *, rank: Candidates = None
         """The next plan; an existing file is kept."""
         if rung is not None and rung.plan is not None:
             return rung.plan
-        from receipts.base.errors import NothingToWrite
         from receipts.publish.fit import STATES
 
         raise NothingToWrite(
@@ -122,7 +121,6 @@ def _ranked(session: Session, document: Document) -> Answer:
 
 def laid_out(session: Session, plan: Parsed) -> None:
     """Refuse a plan that no chips can hold, whatever their memory. Raises InputError with every place."""
-    from receipts.base.errors import InputError
     from receipts.questions.plan import layout_problems
 
     rulebook = session.rulebook
@@ -136,8 +134,6 @@ def plan_of(session: Session, given: Any) -> Parsed:
     plan = session.one(given)
     name, lanes = plan.receipt.run.lane, session.rulebook.lanes
     if name not in lanes.names():
-        from receipts.base.errors import near
-
         hint = near(name, lanes.names()) or "; see: receipts lanes"
         session.note(f"{plan.source}: run.lane: no lane {name!r} is declared, so it is read as unlisted{hint}")
     laid_out(session, plan)
@@ -281,7 +277,6 @@ def ceiling(session: Session, *, lane: OneLane, since: Since = None) -> Answer:
     validated: three launches on two days or two hosts; repeated: two launches; peak: one.
     Exit codes: 0 a shape was sustained repeatedly, 2 no such lane, 3 none was.
     """
-    from receipts.base.errors import NotFound, near
     from receipts.publish.report.template import page
     from receipts.questions.ceiling import as_data, ceilings
 

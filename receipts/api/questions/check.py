@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from receipts.api.answer import Answer, Answers
 from receipts.api.question import FLAG, Kind, Param, integer, question, unnamed
 from receipts.api.questions.compare import AtLeast, Witnesses
+from receipts.api.session import Session, documents
+from receipts.base.errors import InputError, NotFound, ReceiptsError, UsageError, near, printed
+from receipts.base.plugins import service
+from receipts.base.units import amount, counted
+from receipts.publish.page import table_of, text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from receipts.api.session import Session
     from receipts.judging.facts import Facts
     from receipts.judging.verdict import ReceiptVerdict
     from receipts.receipt import Parsed
@@ -53,14 +59,10 @@ def check(
     Findings: E makes a receipt invalid, I leaves a question open, W is a warning; receipts rules CODE explains one.
     Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced).
     """
-    from dataclasses import replace
 
     from receipts.api.comparison import refuse_strangers
-    from receipts.api.session import documents
-    from receipts.base.errors import InputError, NotFound, ReceiptsError, near, printed
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict import verdict_to_json
-    from receipts.publish.page import text
     from receipts.publish.verdict import line, page
 
     given: list[Parsed] = []
@@ -118,8 +120,6 @@ def worst_code(done: Sequence[Answer]) -> int:
 
 def _facts(given: Sequence[Parsed], witnesses: Sequence[Parsed], store: Store | None) -> list[Facts]:
     """What rules may know of each receipt: what those given say of one another, and a store where there is one."""
-    from dataclasses import replace
-    from datetime import UTC, datetime
 
     from receipts.judging.facts import Facts
 
@@ -184,7 +184,6 @@ def verify(
     or kept; more: today's readers read a leaf that the receipt does not state. Exit codes: 0 all same, 1 something is
     other, 2 wrong call, 3 a file is missing.
     """
-    from receipts.base.errors import UsageError
     from receipts.publish.tables import verified
     from receipts.workflows.evidence import by_digest
 
@@ -205,8 +204,6 @@ def _chosen(
     session: Session, receipts: Sequence[Any], files: Mapping[str, Path], jobs: int | None, *, every: bool
 ) -> Iterator[Verified]:
     """The receipts, checked one at a time, each beside the kept files of the store that holds it."""
-    from receipts.api.session import documents
-    from receipts.base.plugins import service
     from receipts.receipt.load import POINTER
     from receipts.store.evidence import kept_files
     from receipts.workflows.evidence import verify, verify_all
@@ -230,8 +227,6 @@ def evidence_list(session: Session) -> Answer:
     Examples:
       receipts evidence list
     """
-    from receipts.base.units import amount, counted
-    from receipts.publish.page import table_of
     from receipts.store.evidence import kept_files, named_files
 
     store = session.store

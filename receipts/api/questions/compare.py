@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -278,7 +279,6 @@ def noise(
 
 def _noise_data(item: LaneNoise) -> dict[str, Any]:
     """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
-    from dataclasses import asdict
 
     from receipts.publish.tables import noise_missing
 

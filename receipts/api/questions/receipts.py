@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from receipts.api.answer import Answer, Answers
 from receipts.api.question import FLAG, WORD, File, OneReceipt, Param, always, choice, integer, question, unnamed
+from receipts.base.errors import NotFound, near
+from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipts
     from receipts.api.session import Session
-    from receipts.publish.page import Page, Table
     from receipts.receipt.leaves import Leaf
 
 
@@ -133,7 +135,6 @@ def repro(session: Session, receipt: OneReceipt) -> Answer:
       receipts repro 3f9c
       receipts repro @golden > again.sh
     """
-    from dataclasses import asdict
 
     from receipts.questions.commands import recipe
 
@@ -171,7 +172,6 @@ def rules(session: Session, code: Code = None) -> Answer:
       receipts rules C101
       receipts rules cold_start
     """
-    from receipts.publish.page import table_of
 
     rules = session.rulebook.rules
     chosen = [rules.get(code)] if code else list(rules.rules)
@@ -201,9 +201,6 @@ def lanes(session: Session, name: Name = None) -> Answer:
       receipts lanes nvidia-megatron
       receipts lanes --json
     """
-    from dataclasses import asdict
-
-    from receipts.publish.page import Page, table_of
 
     lanes = session.rulebook.lanes
     chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
@@ -241,9 +238,7 @@ def axes(session: Session, prefix: Prefix = None, *, role: OfRole = None) -> Ans
       receipts axes batch.micro_batch
       receipts axes --json
     """
-    from dataclasses import asdict
 
-    from receipts.base.errors import NotFound, near
     from receipts.receipt.leaves import leaves
 
     matching = [
@@ -265,7 +260,6 @@ def axes(session: Session, prefix: Prefix = None, *, role: OfRole = None) -> Ans
 
 def _shown(matching: Sequence[Leaf]) -> Page | Table:
     """One leaf with what it takes, or several as a table."""
-    from receipts.publish.page import table_of
 
     if len(matching) == 1:
         from receipts.ingest.leaves import taken
