@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Final, Union
 
 from receipts.base.environment import extra
 from receipts.base.plugins import services
-from receipts.publish.page import Page, Section, Table, text
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from receipts.metrics import Launch
+    from receipts.publish.page import Page, Table
     from receipts.publish.terminal import Terminal
 
 
@@ -62,6 +62,8 @@ class Answer:
         self.notes, self._files, self._placed = notes, files, placed
 
     def __repr__(self) -> str:
+        from receipts.publish.page import text
+
         return f"<{type(self).__name__} {text(self.page().headline) or self.page().title}>"
 
     def __str__(self) -> str:
@@ -111,6 +113,7 @@ class Answer:
 
     def page(self, **views: Any) -> Page:
         """The answer as a page, which a terminal, a report and a notebook show."""
+        from receipts.publish.page import Page, Section, Table
 
         shown = self.shown(**views)
         if isinstance(shown, Page):

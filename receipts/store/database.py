@@ -174,8 +174,7 @@ def driver_errors(address: Address) -> Iterator[None]:
     except UnicodeEncodeError as error:
         raise UsageError(f"{error.object!r} is not text, so it cannot name anything; write it in UTF-8") from None
     except DBAPIError as error:
-        kind = Unreachable if _is_away(error, address) else NoRoom if _is_full(error, address) else StoreError
-        raise kind(f"{address}: {_sentence(error, address)}") from error
+        raise _store_error(error, address) from error
 
 
 # connection_exception, too_many_connections, admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout,
@@ -188,35 +187,14 @@ _REFUSED: Final = (
     *("not permitted to log in", "certificate", "not support SSL", "SSL negotiation", "SCRAM"),
     *("invalid connection option", "unsupported frontend protocol"),
 )
-
-
-def _is_away(error: DBAPIError, address: Address) -> bool:
-    """Whether a server could not be reached, or was lost: the same may succeed when it is back."""
-    if address.file is not None or not isinstance(error, OperationalError | InterfaceError):
-        return False
-    state = getattr(error.orig, "sqlstate", None)
-    if state is not None:
-        return str(state).startswith(_AWAY)
-    return not any(words in str(error.orig) for words in _REFUSED)
-
-
 # disk_full, and out of memory for shared structures: nothing of it was stored, and it may be later.
 _FULL: Final = ("53100", "53200")
-
-
-def _is_full(error: DBAPIError, address: Address) -> bool:
-    """Whether the store's disk had no room. SQLite calls a quota, or a log that cannot grow, a failed disk."""
-    if address.file is None:
-        return getattr(error.orig, "sqlstate", None) in _FULL
-    return any(words in str(error.orig) for words in ("disk is full", "disk I/O error"))
-
-
-# Until 0.2.0 the first schema may change under its number.
-EARLIER: Final = (
-    "the store was made by an earlier version before 0.2.0, and has other columns than this one.\n"
+ANEW: Final = (
     "With the version that wrote it: receipts export all.jsonl\n"
     "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
 )
+# Until 0.2.0 the first schema may change under its number.
+EARLIER: Final = f"the store was made by an earlier version before 0.2.0, and has other columns than this one.\n{ANEW}"
 _SQLITE = {
     "not a database": "this is not an SQLite database; name another file with --store",
     "readonly": "the store may only be read; ask for write permission on the file and its folder",
@@ -233,28 +211,37 @@ _SQLITE = {
 }
 
 
-def _sentence(error: DBAPIError, address: Address) -> str:
+def _store_error(error: DBAPIError, address: Address) -> StoreError:
+    """What a driver raised, in words that say what to do."""
     text = " ".join(str(error.orig).split())
     if address.file:
         sentence = next((sentence for part, sentence in _SQLITE.items() if part in text), text)
-        return sentence.replace("fuser FILE", f"fuser {quote(str(address.file))}")
-    state = getattr(error.orig, "sqlstate", None)
-    if state == _LOCKED:
-        what = f"another session has held the store for more than {BUSY_SECONDS} s"
-        return f"{what}; wait, or find it with: SELECT * FROM pg_stat_activity WHERE state = 'idle in transaction'"
-    if _is_away(error, address):
-        return f"the server cannot be reached ({text}); check the URL and that it runs"
-    if state is None and isinstance(error, OperationalError):
-        return f"the server refused ({text}); check user, password and database in the URL"
-    if state == "42501":
-        return f"the role may not do this ({text}); grant it, or use another role"
-    if state in ("42703", "42P01", "23502"):  # no such column or table, or one that nobody gives any more
-        return EARLIER
-    if state == "25006":
-        return "the store may only be read; connect to the primary server"
-    if state in _FULL:
-        return f"the server has no room left and nothing of this was stored ({text})"
-    return text
+        # SQLite calls a quota, or a log that cannot grow, a failed disk.
+        full = "disk is full" in text or "disk I/O error" in text
+        return (NoRoom if full else StoreError)(
+            f"{address}: {sentence.replace('fuser FILE', f'fuser {quote(str(address.file))}')}"
+        )
+    state = str(getattr(error.orig, "sqlstate", None) or "")
+    # A server that could not be reached, or was lost: the same may succeed when it is back.
+    away = isinstance(error, OperationalError | InterfaceError) and (
+        state.startswith(_AWAY) if state else not any(words in str(error.orig) for words in _REFUSED)
+    )
+    locked = f"another session has held the store for more than {BUSY_SECONDS} s; wait, or find it with"
+    sentences = {
+        _LOCKED: f"{locked}: SELECT * FROM pg_stat_activity WHERE state = 'idle in transaction'",
+        "42501": f"the role may not do this ({text}); grant it, or use another role",
+        **dict.fromkeys(("42703", "42P01", "23502"), EARLIER),  # no such column or table, or one nobody gives any more
+        "25006": "the store may only be read; connect to the primary server",
+        **dict.fromkeys(_FULL, f"the server has no room left and nothing of this was stored ({text})"),
+    }
+    if away:
+        sentence = sentences.get(state, f"the server cannot be reached ({text}); check the URL and that it runs")
+    elif not state and isinstance(error, OperationalError):
+        sentence = f"the server refused ({text}); check user, password and database in the URL"
+    else:
+        sentence = sentences.get(state, text)
+    kind = Unreachable if away else NoRoom if state in _FULL else StoreError
+    return kind(f"{address}: {sentence}")
 
 
 P = ParamSpec("P")

@@ -20,7 +20,7 @@ from sqlalchemy.exc import OperationalError, ProgrammingError
 from receipts import __version__
 from receipts.base.errors import StoreError
 from receipts.store.address import Address
-from receipts.store.database import opened, reading, writing
+from receipts.store.database import ANEW, opened, reading, writing
 from receipts.store.sql import engine_of
 from receipts.store.sql.guards import DELETABLE
 from receipts.store.tables import EARLIER, HEAD, REBUILT, metadata, receipts, stores, version
@@ -89,9 +89,7 @@ def compare(address: Address, current: str) -> None:
         )
     if current != HEAD:
         raise StoreError(
-            f"{address}: the store is at schema {current}, and this version reads and writes {HEAD} alone.\n"
-            "With the version that wrote it: receipts export all.jsonl\n"
-            "Then with this one, into a new store: receipts --store NEW import store all.jsonl"
+            f"{address}: the store is at schema {current}, and this version reads and writes {HEAD} alone.\n{ANEW}"
         )
 
 

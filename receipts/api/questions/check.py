@@ -14,7 +14,6 @@ from receipts.api.session import Session, documents
 from receipts.base.errors import InputError, NotFound, ReceiptsError, UsageError, near, printed
 from receipts.base.plugins import service
 from receipts.base.units import amount, counted
-from receipts.publish.page import table_of, text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +62,7 @@ def check(
     from receipts.api.comparison import refuse_strangers
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict import verdict_to_json
+    from receipts.publish.page import text
     from receipts.publish.verdict import line, page
 
     given: list[Parsed] = []
@@ -227,6 +227,7 @@ def evidence_list(session: Session) -> Answer:
     Examples:
       receipts evidence list
     """
+    from receipts.publish.page import table_of
     from receipts.store.evidence import kept_files, named_files
 
     store = session.store

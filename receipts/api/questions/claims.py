@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from receipts.api.answer import Answer
 from receipts.api.question import FLAG, RECEIPT, WORD, Kind, Param, question
 from receipts.base.errors import NotFound, UsageError
-from receipts.publish.page import table_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +45,7 @@ def claims(session: Session, *, status: Status = None, superseded: Superseded = 
     """
     from receipts.api.lists import judged_claims
     from receipts.judging.verdict import verdict_to_json
+    from receipts.publish.page import table_of
 
     rows = judged_claims(session.store, session.rulebook, status=status, superseded=superseded)
     cells = (
@@ -164,6 +164,7 @@ def claim_pending(session: Session, files: Files = ()) -> Answer:
 
     A win that was measured at a small shape is listed until both sides have run at the target.
     """
+    from receipts.publish.page import table_of
     from receipts.questions.claims.judgment import waits
 
     verdicts = judged(session, *claims_of(session, files, every=not files))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from receipts.api.answer import Answer, Answers
 from receipts.api.question import FLAG, WORD, File, OneReceipt, Param, always, choice, integer, question, unnamed
 from receipts.base.errors import NotFound, near
-from receipts.publish.page import Page, Table, table_of
 
 if TYPE_CHECKING:
     from receipts.api.receipt import Receipts
     from receipts.api.session import Session
+    from receipts.publish.page import Page, Table
     from receipts.receipt.leaves import Leaf
 
 
@@ -173,6 +173,8 @@ def rules(session: Session, code: Code = None) -> Answer:
       receipts rules cold_start
     """
 
+    from receipts.publish.page import table_of
+
     rules = session.rulebook.rules
     chosen = [rules.get(code)] if code else list(rules.rules)
     keys = ("code", "name", "level", "subject", "question", "taints", "page")
@@ -201,6 +203,8 @@ def lanes(session: Session, name: Name = None) -> Answer:
       receipts lanes nvidia-megatron
       receipts lanes --json
     """
+
+    from receipts.publish.page import Page, table_of
 
     lanes = session.rulebook.lanes
     chosen = [lanes.get(item) for item in ([name] if name else lanes.names())]
@@ -260,6 +264,7 @@ def axes(session: Session, prefix: Prefix = None, *, role: OfRole = None) -> Ans
 
 def _shown(matching: Sequence[Leaf]) -> Page | Table:
     """One leaf with what it takes, or several as a table."""
+    from receipts.publish.page import table_of
 
     if len(matching) == 1:
         from receipts.ingest.leaves import taken
