@@ -20,9 +20,9 @@ from probe_stage import lab
 from receipts.emit import Recorder
 from receipts.emit.losses import Kept, StepLoss, StepNorm
 from receipts.emit.sight import look
-from receipts.emit.sight.inputs import batch_of
+from receipts.emit.sight.inputs import EVERY, InputReader, batch_of
 from receipts.emit.sight.layout import Pipeline
-from receipts.emit.sight.model import count_backward
+from receipts.emit.sight.model import count_backward, trained
 from receipts.emit.sight.steps import PATIENCE, Anchor
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -69,8 +69,12 @@ def test_a_run_that_ends_while_it_is_undecided_has_its_steps() -> None:
 class Tensor:
     """As much of a tensor as tells a batch."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str = "torch.int64") -> None:
+    _base: Tensor | None = None
+    _version = 0
+
+    def __init__(self, shape: tuple[int, ...], dtype: str = "torch.int64", step: int = 128) -> None:
         self.shape, self.dtype = shape, dtype
+        self.dim, self.stride, self.storage_offset = lambda: len(shape), lambda: (step, 1), lambda: 0
 
     def numel(self) -> int:
         count = 1
@@ -92,6 +96,54 @@ def test_ids_are_sequences_of_tokens_and_a_row_of_values_counts_as_one() -> None
     assert batch_of((IMAGE,), {}, Tensor) == (8, 1, False)
     assert batch_of((IMAGE, LABELS), {}, Tensor) == (8, 1, False), "the labels of images are no tokens"
     assert batch_of(("x",), {}, Tensor) is None
+
+
+@pytest.mark.parametrize(
+    ("batches", "one"),
+    [
+        ([IDS] * 6, True),
+        ([Tensor((4, 128)) for _ in range(6)], False),
+        ([Tensor((4, 128), step=0) for _ in range(6)], True),
+        ([Tensor((1, 128), step=0) for _ in range(6)], False),
+        ([Tensor((4, 128)) for _ in range(12)] + [IDS] * 80, True),
+        ([IDS] * 12 + [Tensor((4, 128)) for _ in range(80)], False),
+        ([item for _ in range(20) for item in [Tensor((4, 128))] * 2], False),
+        ([Tensor((4, 128), "torch.float32")] * 6, False),
+        ([IMAGE] * 6, True),
+    ],
+    ids=[
+        *("one tensor", "fresh ones", "one row expanded", "one row", "one tensor after the warm-up"),
+        *("one tensor in the warm-up alone", "each twice", "all features of a small set", "one batch of images"),
+    ],
+)
+def test_a_loop_that_is_given_one_batch_again_and_again_is_told_from_one_that_is_not(
+    batches: list[Tensor], one: bool
+) -> None:
+    reader = InputReader(SimpleNamespace(Tensor=Tensor), list, list, print)
+    for batch in batches:
+        reader.forwards += 1
+        if reader.forwards < EVERY or reader.forwards % EVERY < 2:
+            reader._compare((batch,), {})
+    assert reader.one_batch is one
+
+
+def test_a_batch_that_is_written_anew_in_its_place_is_another() -> None:
+    reader, batch = InputReader(SimpleNamespace(Tensor=Tensor), list, list, print), Tensor((4, 128))
+    for _ in range(6):
+        reader.forwards += 1
+        batch._version += 1
+        reader._compare((batch,), {})
+    assert not reader.one_batch
+
+
+def test_a_weight_that_no_optimizer_has_is_not_trained() -> None:
+    weights = [SimpleNamespace(requires_grad=True, numel=lambda: 10) for _ in range(4)]
+    whole, half, copies = (
+        SimpleNamespace(param_groups=[{"params": own}]) for own in (weights, weights[:2], [SimpleNamespace()])
+    )
+    assert trained(weights, [whole]) == trained(weights, [half, whole]) == "none"
+    assert trained(weights, [half]) == "partial"
+    assert trained(weights, [copies]) == trained(weights, []) == "none"
 
 
 def test_losses_that_were_divided_are_summed_and_others_averaged() -> None:
@@ -208,10 +260,27 @@ def test_a_rank_that_joins_a_group_after_the_start_has_its_place_there(
     assert (part["launch"], part["rank"], part["world"]) == ("agreed", 1, 2)
 
 
-def glance(work: float, gradients: int, tokens: int = 512) -> look.Glance:
+def glance(work: float, gradients: int, tokens: int = 512, attention: float = 8) -> look.Glance:
     item = look.Glance()
     item.work, item.gradients, item.tokens = {"torch.float32": work}, gradients, tokens
+    item.attention = attention
     return item
+
+
+class Node:
+    """A node of autograd's graph."""
+
+    def __init__(self, name: str, *following: Node | None) -> None:
+        self.name, self.next_functions = lambda: name, [(item, 0) for item in following]
+
+
+def test_attention_in_the_graph_of_a_loss_is_counted_once_wherever_it_is_reached_from() -> None:
+    attends = Node("ScaledDotProductFlashAttentionForCpuBackward0", Node("AddmmBackward0", None))
+    by_hand = Node("BmmBackward0", attends)
+    seen = look.Glances(SimpleNamespace(autograd=None), None)  # type: ignore[arg-type]  # it looks at nothing
+    seen.open = item = look.Glance()
+    seen.graph([SimpleNamespace(grad_fn=Node("AddBackward0", by_hand, attends)), SimpleNamespace()])
+    assert (item.attention, item.losses) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -221,12 +290,13 @@ def glance(work: float, gradients: int, tokens: int = 512) -> look.Glance:
         ([(30, 100)] * 4 + [(100, 100)] * 2, False, (2, 6)),
         ([(100, 20)] * 4 + [(100, 100)] * 2, False, (2, 6)),
         ([(100, 20)] * 6, True, None),
+        ([(100, 100, 512, 2)] * 4 + [(100, 100)] * 2, False, (2, 6)),
         ([(30, 100)] + [(100, 100)] * 5, False, None),
         ([(30, 100)] * 2 + [(100, 100)] * 3, False, (3, 5)),
         ([(30, 100, 200)] * 2 + [(100, 100)] * 3, False, None),
     ],
     ids=[
-        *("as traced", "fewer layers", "fewer gradients", "experts without a token", "one odd step"),
+        *("as traced", "fewer layers", "fewer gradients", "experts without a token", "no attention", "one odd step"),
         *("two of five", "two of five, of another length"),
     ],
 )

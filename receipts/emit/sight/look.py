@@ -6,13 +6,14 @@ within would be compiled into it.
 
 A job may do its whole work while it is traced, which torch tells it, or during the warm-up alone. So a few steps later,
 at moments that it does not know, the calls of its multiplying modules are counted, in the type that they compute in,
-and the weights that have a gradient. Nothing is read from a device.
+attention in the graph of the loss, and the weights that have a gradient. Nothing is read from a device.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from functools import wraps
+from math import inf
 
 from receipts.emit import profiling
 from receipts.emit.clock import perf_counter_ns
@@ -22,7 +23,7 @@ from receipts.emit.sight.inputs import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from receipts.emit.probing import ProbeOutput
@@ -63,8 +64,8 @@ class Look:
         self._attended += not self._reader.backward and self._torch.is_grad_enabled()
         with suppress(Exception):  # a nested tensor has no shape, and says so by raising
             pair = [given[at] if len(given) > at else named[name] for at, name in enumerate(("query", "key"))]
-            query, key = (tuple(item.shape) for item in pair)
-            if len(query) == len(key) == 4:
+            query, key = (item.shape for item in pair)
+            if len(query) == len(key) == 4 and not self._torch._C._get_tracing_state():
                 self.attention.add((int(query[1]), int(key[1]), int(query[3])))
         return self._inner(*given, **named)
 
@@ -180,17 +181,20 @@ MIN_GAP, SPREAD = 12, 24
 MAX_TRACED = 3
 KEY = "receipts"  # of a hook among those of a module
 MIN_WORK = 0.85  # of what a traced step computes; a router may leave some experts without a token
+ATTENDS = ("Attention", "Attn", "MHA", "Bmm")  # in names of autograd's nodes
+MAX_NODES = 20_000
 MAX_SHARE = (0.2, 0.5)  # of the glances: steps that are odd, of one length and of many
 NAME = "steps, looked at unannounced, that compute what the traced ones do"
 
 
 class Glance:
-    """What one step computed: multiplications for a token by type, and how many weights had a gradient."""
+    """What one step computed: multiplications for a token by type, attention for a loss, weights with a gradient."""
 
-    __slots__ = ("gradients", "tokens", "work")
+    __slots__ = ("attention", "gradients", "losses", "tokens", "work")
 
     def __init__(self) -> None:
         self.work: dict[Any, float] = {}  # by type
+        self.attention, self.losses = 0.0, 0
         self.gradients = self.tokens = 0
 
     def __repr__(self) -> str:
@@ -240,6 +244,20 @@ class Glances:
             amount = output.numel() / shape[-1 if weight.dim() == 2 else 1] * weight.numel()
             glance.work[kind] = glance.work.get(kind, 0.0) + amount
 
+    def graph(self, losses: Iterable[Any]) -> None:
+        """Count the attention that leads to a loss: it is a function's, and no module's."""
+        waiting, known = [getattr(item, "grad_fn", None) for item in losses], set()
+        glance = self.open
+        while waiting and glance is not None:
+            if (node := waiting.pop()) is not None and node not in known:
+                known.add(node)
+                glance.attention += any(word in node.name() for word in ATTENDS)
+                waiting += [item for item, _ in node.next_functions]
+                if len(known) > MAX_NODES:
+                    glance.attention, waiting = inf, []
+        if glance is not None:
+            glance.losses += 1
+
     def end(self, tokens: int, *, whole: bool) -> None:
         """The step has ended; ``whole`` is whether its gradients are still there."""
         glance, self.open = self.open, None
@@ -253,7 +271,7 @@ class Glances:
             self._due = rec.steps + MIN_GAP + (now >> 6) % max(SPREAD, rec.steps // 2)
         if not whole or not tokens or self._watch.models.one_batch:
             return
-        glance.tokens = tokens
+        glance.tokens, glance.attention = tokens, glance.attention / max(1, glance.losses)
         glance.work = {name: amount / tokens for name, amount in glance.work.items()}
         groups = [group for item in self._watch.anchor.optimizers()[:1] for group in item.param_groups]
         glance.gradients = sum(item.numel() for group in groups for item in group["params"] if item.grad is not None)
@@ -270,9 +288,12 @@ class Glances:
         if not self.traced:
             return
         gradients = 0.0 if self.experts else MIN_WORK * min(item.gradients for item in self.traced)
+        attention = MIN_WORK * min(item.attention for item in self.traced)
         work = {name: MIN_WORK * min(item.work.get(name, 0.0) for item in self.traced) for name in self.traced[0].work}
         missing = sum(
-            item.gradients < gradients or any(item.work.get(name, 0.0) < least for name, least in work.items())
+            item.gradients < gradients
+            or item.attention < attention < inf
+            or any(item.work.get(name, 0.0) < least for name, least in work.items())
             for item in self.others
         )
         # Where steps differ in tokens, what else they hold (images, a decoder's side) differs by the token.

@@ -62,6 +62,13 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     seen |= _numerics(watch, inner, every, kind, stated)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
+    if watch.models.readers and (reader := watch.models.reader).one_batch:
+        # Whoever measures on one batch again and again, may: it is no training on a dataset.
+        fits["data.kind"] = "synthetic"
+        if inferred.get("data.kind") == "real":
+            count = len(reader.compared)
+            fresh = count - sum(same for _, same in reader.compared)
+            stated.counter("batches, of those compared, other than the one before", fresh, expected=count)
     watch.glances.experts = bool(kind.inferred.get("experts") or kind.seen.get("experts"))
     if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
         stated.note(
@@ -105,14 +112,13 @@ def _numerics(
             stored[TYPES.get(name := str(item.dtype).rpartition(".")[2], name)] += item.numel()
     adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name] or _low_rank(inner)
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
-    # A table of positions that is frozen makes no partial training.
-    frozen = sum(item.numel() for item in every if not item.requires_grad)
-    trained = "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
         "numerics.compute_dtype": _compute(watch, stored, stated.get("numerics.fp8_recipe") is not None),
         "numerics.recompute": _recompute(watch, inner, kind, stated),
-        "numerics.adapters.kind": "lora" if adapters else other.rpartition(".")[2].partition("_")[0] or trained,
+        "numerics.adapters.kind": "lora"
+        if adapters
+        else other.rpartition(".")[2].partition("_")[0] or trained(every, watch.anchor.optimizers()),
     }
     if adapters:
         ranks = {min(item.shape) for _, item in adapters if item.dim() == 2}
@@ -121,6 +127,18 @@ def _numerics(
         after = sharded and not all(hasattr(item, "device_mesh") for _, item in adapters)
         known["numerics.adapters.injected"] = "after_sharding" if after else "before_sharding"
     return known
+
+
+def trained(every: list[Any], optimizers: list[Any]) -> str:
+    """`none` where all weights are trained; `partial` where some are frozen, more than a table of positions.
+
+    A weight that no optimizer has is frozen too, unless they have copies of the weights, or flat parts of them.
+    """
+    own = set[int]().union(*(root.parameters_of(item) for item in optimizers))
+    if not own or not own <= {id(item) for item in every}:
+        own = {id(item) for item in every}
+    frozen = sum(item.numel() for item in every if not item.requires_grad or id(item) not in own)
+    return "partial" if frozen > FROZEN * sum(item.numel() for item in every) else "none"
 
 
 def _low_rank(inner: Any) -> list[tuple[str, Any]]:

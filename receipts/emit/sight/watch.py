@@ -287,7 +287,10 @@ class Watch:
         self._first = self._first or perf_counter_ns()
         if begins and (given or "tensors" in named):
             base = given[0] if given else named["tensors"]
-            self.losses.backward(base[0] if isinstance(base, list | tuple) and len(base) == 1 else base)
+            several = isinstance(base, list | tuple)
+            if self.glances.open is not None:
+                self.glances.graph(base if several else [base])
+            self.losses.backward(base[0] if several and len(base) == 1 else base)
 
     def scope(self, begins: bool, scope: Any) -> None:
         """A range of the profiler's begins or ends in the job, as `Optimizer.step` is one around the hooks of it."""
