@@ -200,20 +200,18 @@ def counted_as_listed(draft: ReceiptDraft, file: FileEvidence) -> FileEvidence:
         return file
     durations = draft.get("measurement.step_durations_seconds")
     steps = len(durations) if isinstance(durations, list) else 0
-    return replace(file, readings=tuple(_counted(reading, steps) for reading in file.readings))
-
-
-def _counted(reading: Reading, steps: int) -> Reading:
-    marks = reading.steps_covered or 0
-    if not reading.marks or not 0 < steps < marks:
-        return reading
-    reports = [
-        replace(item, steps=item.steps * steps // marks, programs=-(-item.programs * marks // steps))
-        for item in reading.reports
-    ]
-    counted = replace(reading, steps_covered=steps, reports=reports, remarks=list(reading.remarks))
-    counted.remark("note", f"{marks} ends of programs were marked in the {steps} steps of the receipt")
-    return counted
+    counted: list[Reading] = []
+    for reading in file.readings:
+        marks = reading.steps_covered or 0
+        if reading.marks and 0 < steps < marks:
+            reports = [
+                replace(item, steps=item.steps * steps // marks, programs=-(-item.programs * marks // steps))
+                for item in reading.reports
+            ]
+            reading = replace(reading, steps_covered=steps, reports=reports, remarks=list(reading.remarks))
+            reading.remark("note", f"{marks} ends of programs were marked in the {steps} steps of the receipt")
+        counted.append(reading)
+    return replace(file, readings=tuple(counted))
 
 
 def _shows_kernels(reading: Reading) -> bool:

@@ -128,7 +128,24 @@ class Monitor:
         if not (index.isdigit() and len(index) < 5) or all(_number(value) is None for value in values.values()):
             return self._miss()
         self._misses = 0
-        self._take(int(index), values, number)
+        gpu = int(index)
+        if self._seen.add(gpu):
+            self.rows += 1
+            if model := values.get("name"):
+                self.names[gpu] = model[:80]
+            self.driver = self.driver or values.get("driver", "")[:40]
+            most, limit, line = self._memory.get(gpu, (None, None, 0))
+            used, total = _bytes(values.get("used")), _bytes(values.get("total"))
+            if used is not None and used >= (most or 0):
+                most, line = used, number
+            self._memory[gpu] = most, limit if total is None else total, line
+            clock, power, heat = (_number(values.get(name)) for name in ("clock", "power", "temperature"))
+            if clock is not None and self.rows <= MAX_SAMPLES:
+                self._clocks[gpu].append(clock)
+            if power is not None and self.rows <= MAX_SAMPLES:
+                self._power.append(power)
+            if heat is not None and self.rows <= MAX_SAMPLES:
+                self._hottest = heat if self._hottest is None else max(self._hottest, heat)
         # Take a row's throttle reasons; what it does not show (`[N/A]`) is no statement that there was none.
         looked = {name for name, cell in reasons.items() if cell in ("Active", "Not Active")}
         throttled = {name for name in looked - _IDLE if reasons[name] == "Active"}
@@ -157,28 +174,6 @@ class Monitor:
     def _miss(self) -> bool:
         self._misses += 1
         return self._misses < 3 and self.rows > 0
-
-    def _take(self, gpu: int, values: dict[str, str], number: int) -> None:
-        if not self._seen.add(gpu):
-            return
-        self.rows += 1
-        if name := values.get("name"):
-            self.names[gpu] = name[:80]
-        self.driver = self.driver or values.get("driver", "")[:40]
-        most, limit, line = self._memory.get(gpu, (None, None, 0))
-        used, total = _bytes(values.get("used")), _bytes(values.get("total"))
-        if used is not None and used >= (most or 0):
-            most, line = used, number
-        self._memory[gpu] = most, limit if total is None else total, line
-        if self.rows > MAX_SAMPLES:
-            return
-        clock, power, heat = (_number(values.get(name)) for name in ("clock", "power", "temperature"))
-        if clock is not None:
-            self._clocks[gpu].append(clock)
-        if power is not None:
-            self._power.append(power)
-        if heat is not None:
-            self._hottest = heat if self._hottest is None else max(self._hottest, heat)
 
 
 def _number(cell: str | None) -> float | None:

@@ -55,15 +55,18 @@ class MoeRoutingReader(LineReader):
         # The largest figure of each leaf, and its line.
         self._largest: dict[str, tuple[float, int]] = {}
 
-    def line(self, text: str, number: int) -> bool:
+    def line(self, text: str, line: int) -> bool:
         for match in _LOADS.finditer(text):
-            if not is_source(text, match.start()):
-                self._keep(_RATIO_LEAF, _load_ratio(match["list"]), number)
+            loads = [number(word) for word in re.split(r"[,\s]+", match["list"].strip()) if word]
+            known = [load for load in loads if load is not None and 0.0 <= load < 1e15]
+            whole = len(known) == len(loads) and len(known) > 1 and sum(known) > 0.0
+            if whole and not is_source(text, match.start()):
+                self._keep(_RATIO_LEAF, max(known) * len(known) / sum(known), line)
         for match in _RATIO.finditer(text):
             value = _number(match["value"])
-            self._keep(_RATIO_LEAF, value if value is not None and value >= 1.0 else None, number)
+            self._keep(_RATIO_LEAF, value if value is not None and value >= 1.0 else None, line)
         for match in _DROPPED.finditer(text):
-            self._keep(_SHARE_LEAF, _share(match), number)
+            self._keep(_SHARE_LEAF, _share(match), line)
         return False
 
     def finish(self) -> Reading | None:
@@ -77,14 +80,6 @@ class MoeRoutingReader(LineReader):
         if value is not None:
             self._largest[leaf] = max(self._largest.get(leaf, (value, number)), (value, number))
             self.reading.records += 1
-
-
-def _load_ratio(text: str) -> float | None:
-    loads = [number(word) for word in re.split(r"[,\s]+", text.strip()) if word]
-    known = [load for load in loads if load is not None and 0.0 <= load < 1e15]
-    if len(known) != len(loads) or len(known) < 2 or sum(known) <= 0.0:
-        return None
-    return max(known) * len(known) / sum(known)
 
 
 def _share(match: re.Match[str]) -> float | None:
