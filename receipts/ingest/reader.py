@@ -56,6 +56,10 @@ class LineReader:
         """Take one line; True asks for the next."""
         raise NotImplementedError
 
+    def wants(self, text: str) -> bool:
+        """Whether a line with an anchor of this reader's is of use to it: where not, no line of the same words is."""
+        return True
+
     def spans(self, text: str) -> Spans:
         """Where the figures stand on a line that is one whole record of a step, by names of the reader's choice.
 

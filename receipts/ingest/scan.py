@@ -252,7 +252,8 @@ class Scanner:
         if tried >= (_AGAIN if self._sieve else _ATTEMPTS) or self._learnt > _AT_ONCE + self._line // _LINES:
             return
         self._attempts[index] = tried + 1
-        if any(mask & ~(1 << index) for _, _, mask in self._lines(raw)):
+        others = (other for _, _, mask in self._lines(raw) for other in _bits(mask & ~(1 << index) & self._alive))
+        if any(self._readers[other].wants(text) for other in others):
             return
         spans = self._readers[index].spans(text)
         shape = learn(raw, spans) if spans else None

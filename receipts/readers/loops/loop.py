@@ -77,6 +77,10 @@ class LoopLog(RecordReader):
         plain = _PER_SECOND.sub("/s", re.sub("[-_]", " ", word.lower()))
         return self.labels.get(re.sub(r" sec(?:ond)?s?$", " s", plain))
 
+    def wants(self, text: str) -> bool:
+        """Whether a line is a record, or says what a chip needs of memory; of a table any line may be."""
+        return not self.forms or bool(self.find(text)) or bool(self.memory and self.memory.search(text))
+
     def find(self, text: str) -> list[LineRecord]:
         """The records on a line."""
         records = [] if self.unless is not None and self.unless.search(text) else super().find(text)
@@ -170,6 +174,10 @@ class BlockLoop(LoopLog):
         self._head: int | None = None
         self._begun = self._metrics = 0
         self._figures: dict[str, float] = {}
+
+    def wants(self, text: str) -> bool:
+        """Whether a line is a head, or may be a metric."""
+        return self.headless or self._head is not None or self.head.search(text) is not None
 
     def inside(self) -> bool:
         """Whether the metrics of a step go on below."""
