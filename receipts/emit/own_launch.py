@@ -215,11 +215,12 @@ class NamedFiles:
 
     def relative(self, text: str) -> str:
         """A value as it is to be kept: of paths that exist, or may come to, as they lie in the checkout."""
-        return THEN.join(within(self._root, value) if self._is_path(value) else value for value in text.split(THEN))
-
-    def _is_path(self, value: str) -> bool:
-        known = "/" in value and "://" not in value and len(value) < 1000 and "\0" not in value
-        return known and (value.startswith(self._root + "/") or os.path.exists(value))
+        values = text.split(THEN)
+        for at, value in enumerate(values):
+            known = "/" in value and "://" not in value and len(value) < 1000 and "\0" not in value
+            if known and (value.startswith(self._root + "/") or os.path.exists(value)):
+                values[at] = within(self._root, value)
+        return THEN.join(values)
 
     def at_end(self, out: str) -> Iterator[dict[str, Any]]:
         """Rows that the end knows better: places that the run made, data left for now, and what the run wrote to.

@@ -286,7 +286,20 @@ class Probing:
             stated.renew(limit)
             begun = time.perf_counter()
             if getattr(module, "MAY_BLOCK", False):
-                self._beside(function, stated, arguments, limit, what)
+                import threading
+
+                # In a thread that may be left behind: what waits for a disk or a subprocess must not hold the job.
+                given, name = (function, stated, arguments, what), f"receipts-{stated.probe}"
+                thread = threading.Thread(target=self._here, args=given, name=name, daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no threads left, or the interpreter is ending
+                    self._facts.fault(stated.probe, f"{what}: {error}")
+                else:
+                    thread.join(limit)
+                    if thread.is_alive():
+                        stated.silence()
+                        self._facts.fault(stated.probe, f"{what} was given up after {limit:.1f} s")
             else:
                 self._here(function, stated, arguments, what)
             took = time.perf_counter() - begun
@@ -309,20 +322,3 @@ class Probing:
             function(stated, *arguments)
         except Exception as error:
             self._facts.fault(stated.probe, f"{what}: {type(error).__name__}: {error}"[:500])
-
-    def _beside(self, function: Any, stated: ProbeOutput, arguments: tuple[Any, ...], limit: float, what: str) -> None:
-        """In a thread that may be left behind: what waits for a disk or a subprocess must not hold the job."""
-        import threading
-
-        thread = threading.Thread(
-            target=self._here, args=(function, stated, arguments, what), name=f"receipts-{stated.probe}", daemon=True
-        )
-        try:
-            thread.start()
-        except RuntimeError as error:  # no threads left, or the interpreter is ending
-            self._facts.fault(stated.probe, f"{what}: {error}")
-            return
-        thread.join(limit)
-        if thread.is_alive():
-            stated.silence()
-            self._facts.fault(stated.probe, f"{what} was given up after {limit:.1f} s")

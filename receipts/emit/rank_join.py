@@ -75,27 +75,23 @@ class RankJoin:
                 if chosen[group] in by_rank:
                     values[path] = by_rank[chosen[group]]
                 continue
-            self._join(path, by_rank, values)
+            own, rule = list(by_rank.values()), contract().ranks.get(path)
+            # The kernels of a rank in another order are no other kernels.
+            compared = [set(str(value).split("+")) for value in own] if rule == "joined" else own
+            if rule != "union" and all(value == compared[0] for value in compared):
+                values[path] = own[0]
+            else:
+                if rule is not None:
+                    values[path] = JOINS[rule](own)
+                if rule in (None, "joined"):
+                    fate = "left out" if rule is None else "stated with each"
+                    self.disagreements.append(f"{path}: ranks disagree and it is {fate}: {values_by_rank(by_rank)}")
             chosen[group] = next((rank for rank, value in by_rank.items() if value == values.get(path)), -1)
         clocks = stated.get("measurement.health.clock_mhz", {})
         if len(clocks) > 1 and max(clocks.values()) > 0:
             spread = (max(clocks.values()) - min(clocks.values())) / max(clocks.values())
-            own = values.get("measurement.health.clock_spread", 0.0)
-            values["measurement.health.clock_spread"] = max(spread, own)
+            values["measurement.health.clock_spread"] = max(spread, values.get("measurement.health.clock_spread", 0.0))
         return values
-
-    def _join(self, path: str, by_rank: Mapping[int, Any], values: dict[str, Any]) -> None:
-        own, rule = list(by_rank.values()), contract().ranks.get(path)
-        # The kernels of a rank in another order are no other kernels.
-        compared = [set(str(value).split("+")) for value in own] if rule == "joined" else own
-        if rule != "union" and all(value == compared[0] for value in compared):
-            values[path] = own[0]
-            return
-        if rule is not None:
-            values[path] = JOINS[rule](own)
-        if rule in (None, "joined"):
-            fate = "left out" if rule is None else "stated with each"
-            self.disagreements.append(f"{path}: ranks disagree and it is {fate}: {values_by_rank(by_rank)}")
 
     def maps(self) -> dict[str, dict[str, Any]]:
         """Open maps. An entry on which ranks disagree says so in its own value, so that it is never taken for unset."""

@@ -14,7 +14,7 @@ from array import array
 from binascii import crc32
 from datetime import UTC, datetime
 
-from receipts.emit import ending, identity, journal, places, run_record, termination
+from receipts.emit import ending, identity, journal, run_record, termination
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.facts import RECORDER
 from receipts.emit.run_record import RunRecord
@@ -81,7 +81,14 @@ def read_journal(path: str) -> Replay:
             page = words[: 8 * journal.GAUGES].ljust(8 * journal.GAUGES, b"\0")
             replayed.gauges, replayed.floats = array("q", page), array("d", page)
         elif kind == b"S":
-            _take_steps(replayed, words, torn)
+            steps, have = array("q", words[: len(words) // 16 * 16]), len(replayed.words) // 2
+            if len(steps) > 1 and steps[0] != have:
+                torn.append(f"steps from {have} to {steps[0]} are not in the journal")
+            elif len(steps) > 1:
+                # A step has ended once its duration is there; it is written last.
+                ended = next((at for at in range(2, len(steps), 2) if not steps[at + 1]), len(steps))
+                if have + ended // 2 - 1 <= MAX_JOURNAL_STEPS:
+                    replayed.words.extend(steps[2:ended])
     if replayed is None:
         raise NotAJournal("its first frame is broken: nothing says which run it is of")
     replayed.torn, replayed.digest = torn, hashlib.sha256(data).hexdigest()
@@ -139,20 +146,6 @@ def _parsed(body: bytes) -> Any:
         return None
 
 
-def _take_steps(replayed: Replay, raw: bytes, torn: list[str]) -> None:
-    words = array("q", raw[: len(raw) // 16 * 16])
-    if len(words) < 2:
-        return
-    if words[0] != len(replayed.words) // 2:
-        torn.append(f"steps from {len(replayed.words) // 2} to {words[0]} are not in the journal")
-        return
-    body = words[2:]
-    # A step has ended once its duration is there; it is written last.
-    ended = next((at for at in range(0, len(body), 2) if not body[at + 1]), len(body))
-    if len(replayed.words) // 2 + ended // 2 <= MAX_JOURNAL_STEPS:
-        replayed.words.extend(body[:ended])
-
-
 HOST_OOM = "the kernel's out-of-memory killer ended a process of this control group while the run went on"
 SILENT = (
     "the process ended without a word: killed (kill -9, a scheduler, the out-of-memory killer), or the machine went"
@@ -168,7 +161,7 @@ def recover(path: str) -> RunRecord:
     for name, kind in wanted.items():
         if not isinstance(head.get(name), kind):
             raise NotAJournal(f"its first frame says no {name}: it was not written by the recorder")
-    if not 0 <= head["rank"] < head["world"] <= places.MAX_WORLD:
+    if not 0 <= head["rank"] < head["world"] <= identity.MAX_WORLD:
         raise NotAJournal(f"its first frame says rank {head['rank']} of {head['world']}")
     record = RunRecord(head)
     record.journal = replayed.digest

@@ -10,7 +10,7 @@ import sys
 from array import array
 from contextlib import contextmanager
 
-from receipts.emit import clock, ending, files, identity, places, run_record, termination
+from receipts.emit import clock, ending, files, identity, run_record, termination
 from receipts.emit.clock import perf_counter_ns
 from receipts.emit.console import Console, deliver, server_url
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
@@ -103,7 +103,7 @@ class RunState:
         facts.put("measurement.synchronisation", self._about["synchronisation"], CALLER)
         for name, value in identity.intended(os.environ).items():
             facts.put(f"path.intended.{name}", value, CALLER)
-        for name, value in places.job_of(os.environ).items():
+        for name, value in identity.job_of(os.environ).items():
             facts.put(f"run.job.{name}", value, RECORDER)
         facts.put("platform.python", identity.python_version(), RECORDER)
         with self._safely("the job's clocks"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from receipts.emit import identity, places
+from receipts.emit import identity
 from receipts.receipt import parse, read
 from tests.emit.jobs import recorder
 
@@ -144,9 +144,9 @@ def test_the_job_is_in_the_receipt(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_steps_of_slurm_itself_are_no_steps() -> None:
-    assert "step" not in places.job_of({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "4294967291"})
-    assert places.attempt_of({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "4294967291"}) == ()
-    assert places.job_of(JOBSET) == {
+    assert "step" not in identity.job_of({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "4294967291"})
+    assert identity.attempt_of({"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "4294967291"}) == ()
+    assert identity.job_of(JOBSET) == {
         "scheduler": "jobset",
         "id": "7f0c",
         "name": "llama",

@@ -83,7 +83,16 @@ def at_end(stated: ProbeOutput) -> None:
             if not git(stated, folder, "ls-files", "--", script).strip():
                 stated.put("code.dirty", True)
                 stated.note("the main script is not in the commit: git does not track it")
-    _checkouts(stated, own)
+    # Packages that were imported from another checkout, with its commit.
+    own_top = stated.kept.get("top")
+    roots: dict[str, set[str]] = {}
+    for name, path in own.items():
+        root = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
+        if name != "__main__" and root and not (own_top and path.startswith(own_top + os.sep)):
+            roots.setdefault(root, set()).add(name.partition(".")[0])
+    for root, packages in sorted(roots.items())[:MAX_CHECKOUTS]:
+        if commit := git(stated, root, "rev-parse", "HEAD").strip():
+            stated.note(f"{', '.join(sorted(packages)[:5])}: imported from another checkout, commit {commit}")
 
 
 def _digest(stated: ProbeOutput, name: str, path: str) -> None:
@@ -98,22 +107,6 @@ def _mtime(path: str) -> float:
         return os.stat(path).st_mtime
     except OSError:
         return 0.0
-
-
-def _checkouts(stated: ProbeOutput, own: dict[str, str]) -> None:
-    """Packages that were imported from another checkout, with its commit."""
-    top = stated.kept.get("top")
-    roots: dict[str, set[str]] = {}
-    for name, path in own.items():
-        package = name.partition(".")[0]
-        root = path[: -len(imported.relative_path(name, path))].rstrip(os.sep)
-        if name != "__main__" and root and not (top and path.startswith(top + os.sep)):
-            roots.setdefault(root, set()).add(package)
-    for root, packages in sorted(roots.items())[:MAX_CHECKOUTS]:
-        commit = git(stated, root, "rev-parse", "HEAD").strip()
-        names = ", ".join(sorted(packages)[:5])
-        if commit:
-            stated.note(f"{names}: imported from another checkout, commit {commit}")
 
 
 def git(stated: ProbeOutput, folder: str, *words: str) -> str:

@@ -156,41 +156,37 @@ class StepProgram:
             if self._left < 0:
                 return
             place = outer._replace(part=_part(str(equation.source_info.name_stack), outer.part))
-            self._equation(equation, scope, place)
-
-    def _equation(self, equation: Any, scope: Scope, place: Place) -> None:
-        name, sides = equation.primitive.name, [scope.origins.get(id(variable)) for variable in equation.invars]
-        if place.part == "forward":
-            times = place.times * place.devices
-            positions = (_argument(side) for side in sides if side is not None)
-            self.used |= {at: max(times, self.used.get(at, 0)) for at in positions}
-        if name in ("remat2", "remat", "checkpoint") and equation.params.get("differentiated"):
-            policy = equation.params.get("policy")
-            # Since JAX 0.8 some policies are objects without a name of their own.
-            known = getattr(imported.part("jax", "checkpoint_policies"), "__dict__", {})
-            own = next((name for name, item in known.items() if item == policy), "own")
-            self.policies.add("" if policy is None else getattr(policy, "__name__", "") or own)
-        elif name == "top_k":
-            self.top_k.add(int(equation.params.get("k", 0)))
-        if name == "gather":
-            table, out = _shape(equation.invars[0]), _shape(equation.outvars[0])
-            whole_rows = len(table) == 2 and tuple(equation.params.get("slice_sizes", ()))[-1:] == table[-1:]
-            if sides[0] is not None and whole_rows and len(out) > 1 and out[-1] == table[-1]:
-                lookup = Lookup(equation, place, sides[0], sides[1])
-                lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
-                self.lookups.append(lookup)
-        elif name == "dot_general" or name.startswith("ragged_dot"):
-            weights = [at for at in (1, 0) if sides[at] is not None and "int" not in _dtype(equation.invars[at])]
-            at = weights[0] if weights else 1
-            weight = sides[at] if weights else None
-            merged = sides[0] if len(weights) > 1 else None
-            self.products.append(Product(equation, place, weight, at, merged))
-        elif name in ("squeeze", "reshape") and sides[0] is not None and _shape(equation.invars[0])[:1] == (1,):
-            self._copied(sides[0], equation.outvars[0], place.devices)
-        elif any(word in f"{name} {equation.params.get('name', '')}" for word in _FUSED):
-            self.fused += place.times * (place.part == "forward")
-        if name == "pallas_call" or not self._inner(equation, scope, sides, place):
-            scope.step(equation, _origin(equation, sides), place.part)
+            name, sides = equation.primitive.name, [scope.origins.get(id(variable)) for variable in equation.invars]
+            if place.part == "forward":
+                times = place.times * place.devices
+                positions = (_argument(side) for side in sides if side is not None)
+                self.used |= {at: max(times, self.used.get(at, 0)) for at in positions}
+            if name in ("remat2", "remat", "checkpoint") and equation.params.get("differentiated"):
+                policy = equation.params.get("policy")
+                # Since JAX 0.8 some policies are objects without a name of their own.
+                known = getattr(imported.part("jax", "checkpoint_policies"), "__dict__", {})
+                own = next((name for name, item in known.items() if item == policy), "own")
+                self.policies.add("" if policy is None else getattr(policy, "__name__", "") or own)
+            elif name == "top_k":
+                self.top_k.add(int(equation.params.get("k", 0)))
+            if name == "gather":
+                table, out = _shape(equation.invars[0]), _shape(equation.outvars[0])
+                whole_rows = len(table) == 2 and tuple(equation.params.get("slice_sizes", ()))[-1:] == table[-1:]
+                if sides[0] is not None and whole_rows and len(out) > 1 and out[-1] == table[-1]:
+                    lookup = Lookup(equation, place, sides[0], sides[1])
+                    lookup.fit(self.arguments[lookup.tokens] if lookup.tokens is not None else ())
+                    self.lookups.append(lookup)
+            elif name == "dot_general" or name.startswith("ragged_dot"):
+                weights = [at for at in (1, 0) if sides[at] is not None and "int" not in _dtype(equation.invars[at])]
+                at = weights[0] if weights else 1
+                merged = sides[0] if len(weights) > 1 else None
+                self.products.append(Product(equation, place, sides[at] if weights else None, at, merged))
+            elif name in ("squeeze", "reshape") and sides[0] is not None and _shape(equation.invars[0])[:1] == (1,):
+                self._copied(sides[0], equation.outvars[0], place.devices)
+            elif any(word in f"{name} {equation.params.get('name', '')}" for word in _FUSED):
+                self.fused += place.times * (place.part == "forward")
+            if name == "pallas_call" or not self._inner(equation, scope, sides, place):
+                scope.step(equation, _origin(equation, sides), place.part)
 
     def _inner(self, equation: Any, scope: Scope, sides: list[Any], place: Place) -> bool:
         """Visit the programs within an equation, and take what its results follow from; False where it has none."""

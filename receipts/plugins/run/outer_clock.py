@@ -31,7 +31,7 @@ from typing import Any, Final, NamedTuple
 
 import receipts.emit
 from receipts.base.errors import ReceiptsError, UsageError
-from receipts.emit import document, places
+from receipts.emit import document, identity
 from receipts.emit.files import beside
 from receipts.emit.journal import DURATION_MASK, HEAD, MARK
 from receipts.plugins.run.command import passing
@@ -336,7 +336,7 @@ class ObservedLaunch:
         merged = merge_files(parts)
         path = self.folder.out / f"run-{launch[:8]}.json"
         path.write_bytes(pretty(dict(merged.tree)))
-        elsewhere = bool(merged.missing) and places.among_several(os.environ)
+        elsewhere = bool(merged.missing) and identity.among_several(os.environ)
         return Recorded(path, parts=[Path(part) for part in parts] if elsewhere else [])
 
     def _end(self, item: Recorded, journal: FollowedJournal, alone: bool) -> None:

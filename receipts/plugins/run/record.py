@@ -21,7 +21,7 @@ import click
 from receipts.base.errors import UsageError, near
 from receipts.cli import output
 from receipts.cli.session import Session, print_answer, verb
-from receipts.emit import places
+from receipts.emit import identity
 from receipts.emit.identity import uuid_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def record(
     wanted = _sides(click.get_current_context().meta.get("receipts.command"), sides, label)
     several = launches > 1 or len(wanted) > 1
     # Launchers of one step of a job, each with its ranks, are of one session, and name each launch alike.
-    step = places.attempt_of(os.environ) if several and places.among_several(os.environ) else ()
+    step = identity.attempt_of(os.environ) if several and identity.among_several(os.environ) else ()
     if several:
         session_id = uuid_of("session", *step) if step else str(uuid.uuid4())
         asked["RECEIPTS_SESSION"] = os.environ.get("RECEIPTS_SESSION") or session_id

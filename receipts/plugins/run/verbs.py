@@ -25,7 +25,7 @@ from receipts.base.units import amount, counted
 from receipts.cli import output
 from receipts.cli.asked import read_files
 from receipts.cli.session import Answer, Session, verb
-from receipts.emit import places
+from receipts.emit import identity
 
 if TYPE_CHECKING:
     from receipts.plugins.run.attempt import Attempt, AttemptFolder
@@ -194,7 +194,7 @@ def run(
 
 def _place(rank: int | None) -> tuple[int, int]:
     """This node and the number of all, from the job's step or the hosts that a scheduler numbers; else one node."""
-    numbered = places.host_of(os.environ) or places.rank_of(os.environ)
+    numbered = identity.host_of(os.environ) or identity.rank_of(os.environ)
     if rank is not None or numbered is None:
         return rank or 0, 1
     return numbered[1], numbered[2]

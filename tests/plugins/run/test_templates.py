@@ -17,7 +17,7 @@ import yaml
 
 from command_line import Shell
 from receipts.base.errors import NotFound, UsageError
-from receipts.emit import identity, places
+from receipts.emit import identity
 from receipts.plugins.run import record
 from receipts.plugins.run.verbs import rendered, templates
 
@@ -84,8 +84,8 @@ def test_the_pods_of_a_jobset_know_their_place() -> None:
     asked = {"NODE_RANK": "3", "JOBSET_UID": "7f0c", "JOBSET_RESTART_ATTEMPT": "1"}
     assert asked.keys() < {item["name"] for item in container["env"]}
     pod = {**plain, **asked}
-    assert (job["completionMode"], job["completions"], places.among_several(pod)) == ("Indexed", 4, True)
-    assert places.attempt_of(pod) == ("jobset", "7f0c", "1")
+    assert (job["completionMode"], job["completions"], identity.among_several(pod)) == ("Indexed", 4, True)
+    assert identity.attempt_of(pod) == ("jobset", "7f0c", "1")
     rank = {**pod, "RANK": "9", "WORLD_SIZE": "32", "TORCHELASTIC_RUN_ID": "none", "MASTER_PORT": "29500"}
     assert identity.launch_of(rank) == identity.launch_of({**rank, "RANK": "1", "NODE_RANK": "0"})
 
