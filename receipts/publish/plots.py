@@ -250,7 +250,13 @@ NAME = 60
 
 def effects_figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | None:
     """The effects_picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
-    shown = [effect for item in compared if (effect := _effect(item)) is not None]
+    shown = []
+    for item in compared:
+        if item.ratio is None or item.low is None or item.high is None or item.delta is None:
+            continue
+        change = ", ".join(f"{one.path.rpartition('.')[2]} {one.a} → {one.b}" for one in item.moved[:2])
+        label = plain(f"{change or item.b[0].name}, {metrics.get(item.metric).title}", NAME)
+        shown.append(ForestRow(label, item.ratio, item.low, item.high, item.delta, item.status == "accepted"))
     if len(shown) < MIN_EFFECTS:
         return None
     title = f"{plain(lane)}: effects with their 95 % intervals"
@@ -275,12 +281,3 @@ def comparison_figure(verdict: Comparison) -> Figure | None:
     hollow = "" if settled else ". Hollow: not settled"
     caption = f"B over A with 95 % intervals; what lies in the shaded band is no change that matters{hollow}"
     return Figure("effects", (caption,), lambda name: effects_picture(effects, name=name, title="Effects", fewest=1))
-
-
-def _effect(item: JudgedPair) -> ForestRow | None:
-    if item.ratio is None or item.low is None or item.high is None or item.delta is None:
-        return None
-    change = ", ".join(f"{one.path.rpartition('.')[2]} {one.a} → {one.b}" for one in item.moved[:2])
-    name = f"{change or item.b[0].name}, {metrics.get(item.metric).title}"
-    settled = item.status == "accepted"
-    return ForestRow(plain(name, NAME), item.ratio, item.low, item.high, item.delta, settled)

@@ -282,7 +282,14 @@ def gather(
         if is_file(word) or names_one(word, group)
         for item in group
     }
-    earlier, lost = _last(claim, store) if store is not None else (None, ())
+    # The status that it was last given, and which receipts of that day no longer stand.
+    last = store.published.last_claim_verdict(claim.id) if store is not None else None
+    earlier = last.status if last is not None else None
+    lost: tuple[tuple[str, str, str], ...] = ()
+    if store is not None and last is not None:
+        fallen = store.fallen(receipt for _, receipt in last.receipts)
+        gone = (fallen[receipt] for _, receipt in last.receipts if receipt in fallen)
+        lost = tuple((item.receipt, item.successor or "", item.reason) for item in gone)
     if not any(groups):
         return ClaimEvidence((), (), None, tuple(missing), earlier, lost)
     comparisons = Comparisons(store, rulebook, floors=floors)
@@ -326,16 +333,6 @@ def stored(store: Store, *, standing: bool = True) -> ClaimFile:
     """The claims of a store, as a file of them: those that stand, unless told otherwise."""
     kept = store.published.claims(standing=standing)
     return ClaimFile(store.url, None, tuple(claim_from_json(item.body, f"claim {item.id}") for item in kept))
-
-
-def _last(claim: Claim, store: Store) -> tuple[str | None, tuple[tuple[str, str, str], ...]]:
-    """The status that it was last given, and which receipts of that day no longer stand."""
-    last = store.published.last_claim_verdict(claim.id)
-    if last is None:
-        return None, ()
-    superseded = store.fallen(receipt for _, receipt in last.receipts)
-    gone = (superseded[receipt] for _, receipt in last.receipts if receipt in superseded)
-    return last.status, tuple((item.receipt, item.successor or "", item.reason) for item in gone)
 
 
 def _side(
