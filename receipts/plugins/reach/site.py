@@ -89,13 +89,8 @@ def _pages(session: Session, lanes: Sequence[str], title: str, *, documents: boo
     front = frontier_page([row for row in rows if row["lane"] in shown], session.rulebook.rules)
     drawn = over_lanes("frontier-lanes", [item for item in courses if not lanes or item.lane in lanes])
     weeks = (Section("weeks", "Over the weeks", figures=(drawn,)),) if drawn is not None else ()
-    yield (
-        "index.html",
-        _html(
-            Page(title, ("Fastest results: ", *front.headline), lead=front.lead, sections=(*weeks, *front.sections)),
-            ids,
-        ),
-    )
+    headline = ("Fastest results: ", *front.headline)
+    yield "index.html", _html(Page(title, headline, lead=front.lead, sections=(*weeks, *front.sections)), ids)
     yield "receipts.html", _html(_listed(entries), ids, "receipts.html")
     accepted, rejected = _compared(session, entries)
     yield "comparisons.html", _html(accepted, ids, "comparisons.html")

@@ -202,19 +202,13 @@ def decisions(call: Call) -> View:
         for item in held
     )
     header = "pin | run | note | #when, UTC"
+    pinned = table_of("", header, pins, empty="No pin; set one on the page of a run.")
+    settled = table_of("", "run | decision | reason | #when, UTC | who", decided, empty="No decision.")
+    title, fold = "What pins pointed at", "every pin since it was first set"
     sections = (
-        Section("pins", "Pins", tables=(table_of("", header, pins, empty="No pin; set one on the page of a run."),)),
-        Section(
-            "decisions",
-            "Decisions",
-            tables=(table_of("", "run | decision | reason | #when, UTC | who", decided, empty="No decision."),),
-        ),
-        Section(
-            "past",
-            "What pins pointed at",
-            tables=(table_of("", header, past),),
-            fold="every pin since it was first set",
-        ),
+        Section("pins", "Pins", tables=(pinned,)),
+        Section("decisions", "Decisions", tables=(settled,)),
+        Section("past", title, tables=(table_of("", header, past),), fold=fold),
     )
     headline = f"{len(set_now):,} pins, {len(held):,} decisions"
     return View(Page("Pins and decisions", (headline,), sections=sections))
@@ -233,15 +227,10 @@ def reports(call: Call) -> View:
             before = (Condition("started", "<", week.since.isoformat()),)
         return held
 
-    rows = [
-        (
-            Link(str(week), url("/v1/reports/weekly", [("week", str(week)), ("format", "html")])),
-            f"{week.since:%Y-%m-%d}",
-            newest,
-        )
-        for week, newest in call.server.cached("weeks", weeks)
-    ]
+    rows = []
+    for week, newest in call.server.cached("weeks", weeks):
+        report = url("/v1/reports/weekly", [("week", str(week)), ("format", "html")])
+        rows.append((Link(str(week), report), f"{week.since:%Y-%m-%d}", newest))
     table = table_of("", "report | from Monday | newest run", rows, empty="No run yet.")
-    return View(
-        Page("Weekly reports", ("The newest week with a run first",), sections=(Section("weeks", "", tables=(table,)),))
-    )
+    sections = (Section("weeks", "", tables=(table,)),)
+    return View(Page("Weekly reports", ("The newest week with a run first",), sections=sections))
