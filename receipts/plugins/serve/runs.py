@@ -335,13 +335,9 @@ def runs(call: Call) -> View:
         "heads": heads,
         "clear": bool(search.filters or search.words),
     }
-    return View(
-        Page(
-            "Runs", (_headline(part.rows, held.total(search.chosen), search, first=not part.newer, whole=held.whole),)
-        ),
-        "runs",
-        values,
-    )
+    total = held.total(search.chosen)
+    headline = _headline(part.rows, total, search, first=not part.newer, whole=held.whole)
+    return View(Page("Runs", (headline,)), "runs", values)
 
 
 def _headline(rows: Sequence[Stored], total: int, search: Search, *, first: bool, whole: bool) -> str:
