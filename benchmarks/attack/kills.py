@@ -17,7 +17,7 @@ from benchmarks.submitting.documents import summary
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.documents import unpack
+from receipts.store.entries import unpack
 from receipts.store.tables import documents, receipts, subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.submit import submit

@@ -28,8 +28,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.metrics import Launch
 from receipts.receipt import Document, parse
 from receipts.store import Store, index, open_store
-from receipts.store.documents import CODEC, pack, unpack
-from receipts.store.entries import VerdictColumns, promoted
+from receipts.store.entries import CODEC, VerdictColumns, pack, promoted, unpack
 from receipts.store.query import outcomes
 from receipts.store.tables import documents, placements, receipts, subjects, supersessions, verdicts
 from receipts.store.verdicts import verdict_row

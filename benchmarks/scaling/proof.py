@@ -20,7 +20,7 @@ from benchmarks.scaling.launches import launches
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import open_store
-from receipts.store.documents import unpack
+from receipts.store.entries import unpack
 from receipts.store.tables import metadata
 from receipts.workflows.submit import BATCH, submit
 

@@ -26,7 +26,7 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, parse
 from receipts.store import Prepared, prepare
-from receipts.store.documents import pack
+from receipts.store.entries import pack
 
 _OF_A_STATE: Final = ("code", "parallelism.bucket_bytes")  # axes in which launches of one kind may differ
 _SUBMITTED: Final = LASTS * 2

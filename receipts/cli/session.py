@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from receipts.receipt import Document, Parsed
     from receipts.receipt.load import Item
     from receipts.store import Store
-    from receipts.store.documents import Extract
+    from receipts.store.entries import Extract
     from receipts.workflows.server import RemoteServer
     from receipts.workflows.submit import Submission
 

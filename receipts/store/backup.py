@@ -23,7 +23,7 @@ from receipts.emit.files import file_mode, make_folder
 from receipts.store import schema
 from receipts.store.address import Address, address
 from receipts.store.database import connect, opened, snapshot, writing
-from receipts.store.documents import AT_ONCE, unpack
+from receipts.store.entries import AT_ONCE, unpack
 from receipts.store.sql import engine_of
 from receipts.store.tables import HEAD, documents, erased, metadata, receipts, version
 

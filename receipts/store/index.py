@@ -36,8 +36,7 @@ from receipts.receipt import Document, parse_again
 from receipts.store import schema
 from receipts.store.address import Address
 from receipts.store.database import opened, reading, write
-from receipts.store.documents import unpack
-from receipts.store.entries import cut, safe
+from receipts.store.entries import cut, safe, unpack
 from receipts.store.query import outcomes
 from receipts.store.sql import Insertion, Lookup, engine_of
 from receipts.store.sql.statement import Rows, SqlStatement

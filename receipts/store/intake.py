@@ -18,8 +18,7 @@ from receipts.base.errors import Problem
 from receipts.metrics import Launch
 from receipts.store import index
 from receipts.store.decisions import BY_PURGED
-from receipts.store.documents import CODEC, pack
-from receipts.store.entries import standing
+from receipts.store.entries import CODEC, pack, standing
 from receipts.store.index import IndexedReceipt
 from receipts.store.snapshot import VerdictRow, verdict_rows
 from receipts.store.sql import engine_of

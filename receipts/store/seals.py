@@ -26,7 +26,7 @@ import orjson
 from sqlalchemy import Column, Connection, Select, Table, func, insert, select
 
 from receipts.base.errors import StoreError
-from receipts.store.documents import AT_ONCE, unpack
+from receipts.store.entries import AT_ONCE, unpack
 from receipts.store.schema import own_id
 from receipts.store.sql import engine_of
 from receipts.store.tables import content_columns, erased, metadata, purges, receipts, rules_of, seals

@@ -18,8 +18,16 @@ from sqlalchemy.exc import DBAPIError
 
 from receipts.base.errors import StoreError
 from receipts.store import seals as merkle
-from receipts.store.documents import AT_ONCE, documents_of, json_body, readable_body, unpack
-from receipts.store.entries import VerdictColumns, entry_of, select_entries
+from receipts.store.entries import (
+    AT_ONCE,
+    VerdictColumns,
+    documents_of,
+    entry_of,
+    json_body,
+    readable_body,
+    select_entries,
+    unpack,
+)
 from receipts.store.entry import COLUMNS, Entry
 from receipts.store.index import IndexAudit
 from receipts.store.query.lists import Filters

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, func, select
 
 from receipts.base.errors import StoreError
-from receipts.store.documents import AT_ONCE, documents_of, unpack
+from receipts.store.entries import AT_ONCE, documents_of, unpack
 from receipts.store.seals import last_sealed
 from receipts.store.store import Store
 from receipts.store.tables import claim_verdicts, receipts, subjects, verdicts

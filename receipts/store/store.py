@@ -20,12 +20,17 @@ from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.store import decisions, schema, verdicts
-from receipts.store import documents as document_rows
 from receipts.store.address import address
 from receipts.store.database import Database, Repository, connect, driver_errors, reads, write, writes
 from receipts.store.decisions import Published
-from receipts.store.documents import unpacked_document
-from receipts.store.entries import entries_with_ids, entry_with_id, every_id
+from receipts.store.entries import (
+    entries_with_ids,
+    entry_with_id,
+    every_id,
+    extracts_of,
+    keep_extracts,
+    unpacked_document,
+)
 from receipts.store.entry import Entry
 from receipts.store.evidence import kept_files
 from receipts.store.query import axis_index, lists, names, outcomes, replicates
@@ -203,8 +208,8 @@ class Store(Repository):
 
     # What was said of them
 
-    keep_extracts = writes(document_rows.keep_extracts)
-    extracts = reads(document_rows.extracts_of)
+    keep_extracts = writes(keep_extracts)
+    extracts = reads(extracts_of)
     record = writes(verdicts.record)
     verdicts = reads(verdicts.of)
     retract = writes(decisions.retract)

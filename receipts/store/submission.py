@@ -19,8 +19,7 @@ from receipts.base.errors import ConflictError
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics import Launch
 from receipts.store import index
-from receipts.store.documents import CODEC, pack
-from receipts.store.entries import VerdictColumns, promoted, standing
+from receipts.store.entries import CODEC, VerdictColumns, pack, promoted, standing
 from receipts.store.index import IndexedReceipt
 from receipts.store.query import outcomes
 from receipts.store.sql import engine_of

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Select, Table, func, insert, select
 from receipts.base.errors import ConflictError, NotFound, UsageError
 from receipts.judging.verdict import VERDICT_VERSION, ClaimVerdict, Comparison, ReceiptVerdict, verdict_to_json
 from receipts.store.database import By
-from receipts.store.documents import CODEC, pack, unpack
+from receipts.store.entries import CODEC, pack, unpack
 from receipts.store.tables import (
     claim_subjects,
     claim_supersessions,

@@ -33,7 +33,7 @@ from receipts.ingest.leaves import OPEN, alike, at
 from receipts.ingest.leaves import parts as keys
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.parse import UNWRITTEN, intact, listed_digests
-from receipts.store.documents import Extract
+from receipts.store.entries import Extract
 from receipts.store.evidence import kept_files
 
 if TYPE_CHECKING:

@@ -27,13 +27,13 @@ from receipts.judging.verdict import EXIT, ReceiptVerdict, Status
 from receipts.metrics import Launch
 from receipts.receipt import Document, Parsed, parse
 from receipts.receipt.load import Item, document, named_traces
-from receipts.store.documents import CODEC, unpack
+from receipts.store.entries import CODEC, unpack
 
 if TYPE_CHECKING:
     from receipts.signing.key import Envelope, PrivateKey, Signature
     from receipts.store import Prepared, Store, Submitted
     from receipts.store.credentials import TrustedKey
-    from receipts.store.documents import Extract
+    from receipts.store.entries import Extract
 
 
 @dataclass(frozen=True, slots=True)

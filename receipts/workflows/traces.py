@@ -28,7 +28,7 @@ from receipts.workflows.evidence import extracts_in
 
 if TYPE_CHECKING:
     from receipts.axes.lane import Lanes
-    from receipts.store.documents import Extract
+    from receipts.store.entries import Extract
 
 _RECEIPT: Final = "run.json"  # what a document that came without a file is called
 # Bytes of a file that came over the network, as it is and unpacked: whoever stores waits while it is read.

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from receipts.receipt import Parsed
 from receipts.store import Entry, Filters, Store, condition, open_store, prepare
 from receipts.store.database import reading
-from receipts.store.documents import value_of
+from receipts.store.entries import value_of
 from receipts.store.query import Condition, lists, meets
 from receipts.store.query import lists as plan_module
 from receipts.store.query.lists import AXES, COUNTED, FIRST, PAGE, SCANNED, ListPlan, Order, counted, plan_list

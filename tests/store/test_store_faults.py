@@ -22,7 +22,7 @@ from receipts.base.errors import StoreError, UsageError
 from receipts.store import Store, open_store, schema
 from receipts.store.address import address
 from receipts.store.database import connect, reading
-from receipts.store.documents import unpack
+from receipts.store.entries import unpack
 from receipts.store.tables import documents, receipts, subjects, verdicts
 from store_receipts import judged, parsed, raw, ready
 from thorough import unless_thorough

@@ -18,7 +18,7 @@ from receipts.store import Store, Submitted, open_store, prepare
 from receipts.store.address import address
 from receipts.store.credentials import Tokens
 from receipts.store.database import connect, writing
-from receipts.store.documents import Extract
+from receipts.store.entries import Extract
 from receipts.store.sql import guards
 from receipts.store.tables import erased, seals
 from store_receipts import judged, parsed, publish, ready, sign

@@ -14,7 +14,7 @@ from receipts.judging.comparison import Request, compare
 from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document
 from receipts.store import Store, open_store
-from receipts.store.documents import pack
+from receipts.store.entries import pack
 from receipts.workflows.audit import Audit, audit
 from receipts.workflows.submit import submit
 from store_receipts import publish

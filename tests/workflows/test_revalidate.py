@@ -18,7 +18,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.receipt import Document, Parsed
 from receipts.store import NewClaim, Store, open_store
 from receipts.store.database import writing
-from receipts.store.documents import CODEC, pack
+from receipts.store.entries import CODEC, pack
 from receipts.store.tables import subjects, verdicts
 from receipts.workflows.audit import audit
 from receipts.workflows.revalidate import Rejudged, Revalidation, Tally

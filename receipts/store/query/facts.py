@@ -33,8 +33,7 @@ from receipts.base.environment import same_principal
 from receipts.judging.facts import Facts, ReachedShape, exact_start
 from receipts.judging.witness import side_of
 from receipts.receipt import Parsed, parse_again
-from receipts.store.documents import unpacked_document
-from receipts.store.entries import cut, safe, standing
+from receipts.store.entries import cut, safe, standing, unpacked_document
 from receipts.store.index import values_of
 from receipts.store.query.outcomes import SIZE, ask_earlier_failures, counted, earlier_failures, given, of_kind, spread
 from receipts.store.sql import Lookup, engine_of

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, func, null, or_, select
 
-from receipts.store.documents import meeting_leaves
-from receipts.store.entries import entries_of
+from receipts.store.entries import entries_of, meeting_leaves
 from receipts.store.entry import Entry
 from receipts.store.index import instant, values_of
 from receipts.store.query import Condition

@@ -17,8 +17,16 @@ from sqlalchemy import Column, ColumnElement, Connection, Select, and_, bindpara
 from receipts.metrics.registry import Taint
 from receipts.store import entries
 from receipts.store.database import Database, Repository, reads
-from receipts.store.documents import AT_ONCE, documents_of, unpack
-from receipts.store.entries import entries_of, entries_with_ids, entry_of, select_entries, standing
+from receipts.store.entries import (
+    AT_ONCE,
+    documents_of,
+    entries_of,
+    entries_with_ids,
+    entry_of,
+    select_entries,
+    standing,
+    unpack,
+)
 from receipts.store.entry import Entry
 from receipts.store.query import Condition
 from receipts.store.query.axis_index import one_axis_away

@@ -22,8 +22,7 @@ from receipts.base.errors import NotFound, UsageError, near
 from receipts.receipt.accelerators import find_accelerator
 from receipts.receipt.document import COMPLETE
 from receipts.receipt.leaves import find_leaf, leaves
-from receipts.store.documents import documents_of
-from receipts.store.entries import safe
+from receipts.store.entries import documents_of, safe
 from receipts.store.entry import COLUMNS, PATHS
 from receipts.store.query import COMPARE, NOT_STATED, Condition, is_pattern, meets, number
 from receipts.store.query.axis_index import holds_all
