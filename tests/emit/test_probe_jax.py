@@ -182,6 +182,13 @@ def test_a_job_that_is_killed_after_its_warm_up_has_the_machine(stand_in: StandI
     assert stage.get("parallelism.tensor") == stage.get("parallelism.expert") == 1
 
 
+def test_a_job_that_is_killed_in_its_warm_up_has_the_machine(stand_in: StandIn) -> None:
+    tpu, stage = Tpu(stand_in, GRID[:1]), Stage("jax", warmup=5)
+    vars(tpu.backends)["_backends"] = {"tpu": object()}
+    jax.at_phase(stage.ended(1).stated, "post_step0")
+    assert (stage.get("hardware.accelerator"), stage.get("hardware.chips")) == ("TPU v6 lite", 1)
+
+
 def test_no_device_is_asked_for_before_the_job_has_started_a_backend(stand_in: StandIn) -> None:
     def refuse() -> None:
         raise AssertionError("a probe started a backend")

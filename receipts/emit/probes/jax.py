@@ -99,10 +99,12 @@ def at_phase(stated: ProbeOutput, phase: str) -> None:
     process.keep_memory(stated, phase)
     if begun():
         imported.read_each(stated, _memory, _mesh)
+    if phase == "post_step0":
+        at_warm(stated)
 
 
 def at_warm(stated: ProbeOutput) -> None:
-    """State the machine: a job that is killed later has it. Note that the warm-up was seen to end."""
+    """State the machine: a job that is killed later has it."""
     imported.read_each(stated, _listen, _mesh)
     if _computes():
         imported.read_each(stated, _machine, _platform)
