@@ -19,7 +19,7 @@ import pytest
 from probe_stage import lab
 from receipts.emit import Recorder
 from receipts.emit.losses import Kept, StepLoss, StepNorm
-from receipts.emit.sight import geometry, look
+from receipts.emit.sight import look
 from receipts.emit.sight.inputs import EVERY, InputReader, batch_of
 from receipts.emit.sight.layout import Pipeline
 from receipts.emit.sight.model import count_backward, trained
@@ -174,50 +174,6 @@ def loops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     assert done.returncode == 0, done.stderr[-3000:]
     read: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return read
-
-
-class Linear:
-    """As much of a module as tells a stack."""
-
-    def __init__(self, size: int = 0, **children: Linear) -> None:
-        self._modules, self._parameters = children, {"weight": SimpleNamespace(numel=lambda: size)} if size else {}
-
-    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Linear]]:
-        yield prefix, self
-        for name, child in self._modules.items():
-            yield from child.named_modules(f"{prefix}.{name}".lstrip("."))
-
-    def named_parameters(self) -> Iterator[tuple[str, Any]]:
-        for name, item in self.named_modules():
-            yield from ((f"{name}.weight", value) for value in item._parameters.values())
-
-    def parameters(self) -> Iterator[Any]:
-        return (value for _, value in self.named_parameters())
-
-    modules = property(lambda self: lambda: (item for _, item in self.named_modules()))
-
-
-class ModuleList(Linear):
-    """A list of blocks."""
-
-
-def blocks(count: int, size: int) -> ModuleList:
-    return ModuleList(**{str(number): Linear(attn=Linear(size), mlp=Linear(size)) for number in range(count)})
-
-
-@pytest.mark.parametrize(
-    ("lists", "depth"),
-    [
-        ({"encoder": blocks(3, 10), "decoder": blocks(3, 15)}, 6),
-        ({"encoder": blocks(9, 10), "decoder": blocks(2, 15)}, 11),
-        ({"encoder": blocks(4, 10)}, 4),
-        ({"vision": blocks(3, 10), "text": blocks(3, 10)}, 0),
-        ({"vision": blocks(3, 10), "text": blocks(3, 15)}, 3),
-    ],
-    ids=["both", "a small decoder", "an encoder alone", "two towers of one size", "two towers"],
-)
-def test_the_blocks_of_an_encoder_and_its_decoder_are_one_stack(lists: dict[str, ModuleList], depth: int) -> None:
-    assert len(geometry.stack(Linear(model=Linear(**lists)))) == depth
 
 
 @pytest.mark.slow

@@ -153,27 +153,23 @@ def stacked(letters: list[str]) -> dict[str, Any]:
 
 
 def stack(model: Any) -> list[Any]:
-    """The blocks of the model: the list of modules that holds most of the parameters, where one does.
-
-    Of an encoder and its decoder, which are called so, they are both one's and the other's.
-    """
-    lists: dict[str, tuple[int, list[Any]]] = {}
-    for name, item in model.named_modules():
+    """The blocks of the model: the list of modules that holds most of the parameters, where one does."""
+    best: list[Any] = []
+    most = total = 0
+    for item in model.modules():
         if not _is(item, "ModuleList", "Sequential", "ModuleDict"):
             continue
         children = [child for child in item._modules.values() if child is not None]
-        if children and all(child._modules for child in children):
-            lists[name] = sum(value.numel() for value in item.parameters()), children
-    name = max(lists, key=lambda name: lists[name][0], default="")
-    most, best = lists.get(name, (0, []))
-    # Other lists of about one size are towers, or stages: not one stack.
-    if 2 * sum(root.class_name(item) == root.class_name(best[0]) for item in best) < len(best):
-        return []
-    one, other = ("decoder", "encoder") if "decoder" in name else ("encoder", "decoder")
-    held, blocks = lists.get(name.replace(one, other), (0, [])) if one in name else (0, [])
-    if all(map(_letter, blocks)):
-        most, best = most + held, blocks + best if one == "decoder" else best + blocks
-    return best if most and 2 * most > sum(held for held, _ in lists.values()) else []
+        if not children or not all(child._modules for child in children):
+            continue
+        held = sum(value.numel() for value in item.parameters())
+        total += held
+        if held > most:
+            best, most = children, held
+    every = sum(value.numel() for value in model.parameters())
+    # Several lists of about one size are an encoder and its decoder, or stages: not one stack.
+    alike = [item for item in best if root.class_name(item) == root.class_name(best[0])]
+    return best if most and 2 * most > total and len(alike) * 2 >= len(best) and every else []
 
 
 def _letter(block: Any) -> str:
