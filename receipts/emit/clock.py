@@ -56,9 +56,6 @@ class JobClocks:
     def __init__(self) -> None:
         self._begun = self._look()
 
-    def __repr__(self) -> str:
-        return f"JobClocks({sorted(self._begun)})"
-
     def _look(self) -> dict[str, tuple[float, float]]:
         return {name: (getattr(time, name)(), own()) for name, own in _clocks.items()}
 

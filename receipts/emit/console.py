@@ -104,9 +104,6 @@ class Console:
             for line in unstated_summary(open_facts):
                 self.say(f"  {line}")
 
-    def __repr__(self) -> str:
-        return f"Console(quiet={self._quiet}, {self._warned} warnings)"
-
 
 PATIENCE = 15.0  # seconds for all of it
 _LOCAL = ("127.0.0.1", "::1", "localhost")

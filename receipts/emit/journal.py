@@ -123,9 +123,6 @@ class Journal:
         self._maps.append(mapped)
         return memoryview(mapped)
 
-    def __repr__(self) -> str:
-        return f"Journal({self.path!r}, {self._end} bytes)"
-
 
 class RunJournal:
     """The journal of a run, for as long as it can be written on; what is told before it is open waits for that.
@@ -141,9 +138,6 @@ class RunJournal:
         self._waiting: list[list[Any]] = []
         self._opens, self._writing = True, False
         self.path, self.lost = "", False
-
-    def __repr__(self) -> str:
-        return f"RunJournal({self.path!r})"
 
     def open(self, path: str, head: dict[str, Any]) -> Journal:
         """Begin a file. Raises OSError."""

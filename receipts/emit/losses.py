@@ -203,9 +203,6 @@ class Kept:
         self.count = 0
         self._waiting: list[Any] = []
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.count})"
-
     def keep(self, value: Any) -> None:
         """Keep one; a tensor without its graph."""
         self.count += 1

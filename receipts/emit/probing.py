@@ -224,9 +224,6 @@ class Probing:
         self._left = ALL_SECONDS
         self.seconds: dict[str, float] = {}
 
-    def __repr__(self) -> str:
-        return f"Probing({len(self._stated)} probes, {sum(self.seconds.values()):.3f} s)"
-
     def load(self, given: Sequence[Any] | None = None) -> None:
         """Import the probes of this package, or take those that are given, where this rank is to run them.
 

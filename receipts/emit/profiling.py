@@ -302,9 +302,6 @@ class Profiling:
         steps.held |= BITS["profile"]
         steps.flags |= BITS["profile"]
 
-    def __repr__(self) -> str:
-        return f"Profiling({self.kind}, {self._left} steps to go)"
-
     def _try(self) -> None:
         if self._trace.busy():
             return

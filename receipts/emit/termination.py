@@ -148,6 +148,3 @@ class Terminate:
                 self._ending(number)
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
-
-    def __repr__(self) -> str:
-        return f"Terminate(installed={self._installed})"

@@ -64,9 +64,6 @@ class DynamoListener:
         """Compilations inside steps after the warm-up."""
         return sum(inside and warmup <= step < steps for step, inside in self.events)
 
-    def __repr__(self) -> str:
-        return f"DynamoListener({len(self.events)}, {self.seconds:.1f} s)"
-
 
 def at_start(stated: ProbeOutput) -> None:
     """Listen, where torch.compile is there already."""

@@ -143,9 +143,6 @@ class Look:
             return False if here <= self.imported else None
         return False if self.begun.get(when) else None
 
-    def __repr__(self) -> str:
-        return f"Look({len(self.values)} flags)"
-
 
 _early: list[Look] = []
 

@@ -82,9 +82,6 @@ class JaxListener:
         """Compilations inside steps after the warm-up."""
         return sum(inside and warmup <= step < steps for step, inside in self.events)
 
-    def __repr__(self) -> str:
-        return f"JaxListener({self.compiled} compiled, {self.loaded} loaded, {self.seconds:.1f} s)"
-
 
 def at_start(stated: ProbeOutput) -> None:
     """Listen, where JAX is there already."""

@@ -97,9 +97,6 @@ class MegatronArguments:
         }
         return kinds.get(entry["kind"], self.arguments.get)(name)
 
-    def __repr__(self) -> str:
-        return f"MegatronArguments({len(self.arguments)})"
-
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
     """State the arguments once they are there, which is after Megatron's own initialisation."""

@@ -86,9 +86,6 @@ class Sampler:
         self._thread.join(1.0)
         return list(self.readings)
 
-    def __repr__(self) -> str:
-        return f"Sampler({len(self.readings)} readings, every {self._seconds} s)"
-
 
 def at_phase(stated: ProbeOutput, phase: str) -> None:
     """Take the first reading once the job computes on a device; take samples from then on where they are asked for."""

@@ -36,9 +36,6 @@ class Armed:
         self.back = False
         call_at_exit(self.leave)
 
-    def __repr__(self) -> str:
-        return f"Armed({self.watch!r})"
-
     def torch(self, torch: Any) -> None:
         """PyTorch has been imported."""
         if self.watch is None and not self.back:

@@ -65,9 +65,6 @@ class Geometry:
         if all(self.letters) and self.letters:
             self._stack(self.letters)
 
-    def __repr__(self) -> str:
-        return f"Geometry({self.seen})"
-
     def _own(self, *names: str) -> int | None:
         """A number of the model's own configuration."""
         for holder in (self._model, *self._model.modules()):

@@ -50,9 +50,6 @@ class Hooks:
         self._compiling: Callable[[], bool] = torch.compiler.is_compiling
         self._frames: Listener = imported.part("torch._C._dynamo.eval_frame", "set_eval_frame") or (lambda now: now)
 
-    def __repr__(self) -> str:
-        return f"Hooks({len(self._replaced)} replaced)"
-
     def install(self) -> None:
         """Listen to what is imported by now; calling it again adds what came since."""
         if self._handle is None:

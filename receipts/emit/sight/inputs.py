@@ -142,9 +142,6 @@ class InputReader:
         self._last: tuple[Any, ...] = (0,)
         self.compared: list[tuple[int, bool]] = []  # calls, and whether their batch is the one before
 
-    def __repr__(self) -> str:
-        return f"InputReader({self.forwards} forwards, {self.tokens} tokens)"
-
     def hook(self, chain: list[Any]) -> None:
         """Look at the calls of a model's wrappers, the outermost first."""
         for index, module in enumerate(chain):
@@ -244,9 +241,6 @@ class Models:
         self._fault: Callable[..., None] = lambda *_: None
         self._searching: tuple[int, bool] = (0, False)  # by how many optimizers are known
         self.set(models)
-
-    def __repr__(self) -> str:
-        return f"Models({len(self._roots)})"
 
     def set(self, models: Iterable[Any]) -> None:
         """Take these for the models."""

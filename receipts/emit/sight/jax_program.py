@@ -90,9 +90,6 @@ class Scope:
         self.origins = origins
         self.follows: dict[int, int] = {}
 
-    def __repr__(self) -> str:
-        return f"Scope({len(self.origins)} of arguments)"
-
     def take(self, variable: Any, scope: Scope, outer: Any) -> None:
         """A variable that is another one of another scope."""
         if (origin := scope.origins.get(id(outer))) is not None:
@@ -146,9 +143,6 @@ class StepProgram:
         self.results = [scope.follows.get(id(variable), 0) for variable in jaxpr.outvars]
         self.given_back = {(_shape(variable), _dtype(variable)) for variable in jaxpr.outvars}
         self.gradients, self.gives_gradients = _gradients(jaxpr, scope)
-
-    def __repr__(self) -> str:
-        return f"StepProgram({len(self.lookups)} lookups, {len(self.products)} products)"
 
     def _visit(self, jaxpr: Any, scope: Scope, outer: Place) -> None:
         for equation in jaxpr.eqns:

@@ -180,9 +180,6 @@ class Landings:
         self._thread = threading.Thread(target=self._run, name="receipts-landings", daemon=True)
         self._thread.start()
 
-    def __repr__(self) -> str:
-        return f"Landings({self._taken} steps from {self.first})"
-
     def _run(self) -> None:
         waiting, stride = self._waiting, 1
         while waiting or not self._closed:

@@ -38,9 +38,6 @@ class JitWatch:
         for name, make in self._makers.items():
             setattr(jax, name, self._replaced(make))
 
-    def __repr__(self) -> str:
-        return f"JitWatch(closed={self._closed})"
-
     def close(self) -> None:
         """Look no more. What was jitted meanwhile is called through."""
         self._closed = True
@@ -139,9 +136,6 @@ class Candidate:
         # Of a function that gives gradients: what tells which weights a call is given, and that of each call.
         self.weights: Any = None
         self.calls: list[tuple[int, int]] = []
-
-    def __repr__(self) -> str:
-        return f"Candidate({self.inner!r:.80}, {len(self.calls)} calls)"
 
     def returned(self, result: Any, call: Any, begun: float) -> None:
         """A call has returned."""

@@ -42,9 +42,6 @@ class Pipeline:
         self._key = ""
         self.whole: dict[str, Any] = {}
 
-    def __repr__(self) -> str:
-        return f"Pipeline({len(self._modules)} of {self._count} stages)"
-
     @property
     def first(self) -> bool:
         """Whether this rank has the first stage, which alone is called with a batch."""

@@ -69,9 +69,6 @@ class Look:
                 self.attention.add((int(query[1]), int(key[1]), int(query[3])))
         return self._inner(*given, **named)
 
-    def __repr__(self) -> str:
-        return f"Look({len(self.again)} computed again, {self.types})"
-
     def _put(self, module: Any) -> None:
         compiled = vars(module).get("_compiled_call_impl")
         if compiled is not None and not root.compiled(module) and module is not self._model:
@@ -139,9 +136,6 @@ class Checkpoints:
         self.modules: set[int] = set()
         self.functions = 0
         self.selects = False
-
-    def __repr__(self) -> str:
-        return f"Checkpoints({len(self.modules)} modules, {self.functions} functions)"
 
     def take(self, kind: type, function: Any, named: Mapping[str, Any]) -> None:
         """One checkpoint; ``function`` and ``named`` are variables of the compiler. Modules are of ``kind``."""
@@ -214,9 +208,6 @@ class Glances:
         self.experts = False  # of which only those that a token went to have a gradient
         self.traced: list[Glance] = []
         self.others: list[Glance] = []
-
-    def __repr__(self) -> str:
-        return f"Glances({len(self.traced)} traced, {len(self.others)} others)"
 
     def begin(self) -> None:
         """Look at this step, if it is traced or its time has come."""

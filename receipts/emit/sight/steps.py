@@ -52,9 +52,6 @@ class Anchor:
         self.anchor = 0
         self.late = 0  # steps that had ended when it was decided
 
-    def __repr__(self) -> str:
-        return f"Anchor({len(self.counts)} optimizers, {'decided' if self.anchor else 'open'})"
-
     def known(self, optimizers: list[Any]) -> None:
         """Take note of optimizers that may step."""
         for optimizer in optimizers:

@@ -90,9 +90,6 @@ class Watch:
         self.hooks = Hooks(torch, self)
         self.hooks.install()
 
-    def __repr__(self) -> str:
-        return f"Watch({self.rec!r}, {len(self.models.roots)} models)"
-
     def fault(self, where: str, error: Exception) -> None:
         """A note in the receipt, once there is one."""
         if self.rec is not None:

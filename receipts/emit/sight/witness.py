@@ -123,9 +123,6 @@ class Traces:
         self._run, self._witness = run, witness
         self._open: Profiling | None = None
 
-    def __repr__(self) -> str:
-        return f"Traces({self._open!r})"
-
     @property
     def possible(self) -> bool:
         """Whether a trace is open, or the witness has still to begin."""
