@@ -67,6 +67,8 @@ HACKS = (
          lambda: check(edited(launch(), {COUNTERS: [{**BACKWARD, "count": 299}]}))),
     Hack("work", "one layer of four in each step but those that are traced", "three times the tokens/s",
          lambda: check(edited(launch(), {COUNTERS: [{**GLANCES, "count": 1}]})), lambda: check(launch())),
+    Hack("work", "half of the weights in no optimizer, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
+         repeats(THREADS | {"numerics.adapters.kind": "partial"}), honest()),
     Hack("work", "a loss over half of the tokens, called more threads", "B is 60 % faster by OMP_NUM_THREADS",
          lambda: pair(_losing(side("a"), 8192), _losing(side("b", 0.5, THREADS), 4096)),
          lambda: pair(_losing(side("a"), 8192), _losing(side("b", 0.5, THREADS), 8192))),

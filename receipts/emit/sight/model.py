@@ -112,13 +112,15 @@ def _numerics(
             stored[TYPES.get(name := str(item.dtype).rpartition(".")[2], name)] += item.numel()
     adapters = [(name, item) for name, item in inner.named_parameters() if "lora_" in name] or _low_rank(inner)
     other = next((name for name, _ in inner.named_parameters() if any(word in name for word in root.ADAPTERS)), "")
+    # Of several ranks each may step a part of the weights (ZeRO).
+    optimizers = watch.anchor.optimizers() if layout.world_of(stated.world) == 1 else []
     known: dict[str, Any] = {
         "numerics.parameter_dtype": stored.most_common(1)[0][0] if stored else None,
         "numerics.compute_dtype": _compute(watch, stored, stated.get("numerics.fp8_recipe") is not None),
         "numerics.recompute": _recompute(watch, inner, kind, stated),
         "numerics.adapters.kind": "lora"
         if adapters
-        else other.rpartition(".")[2].partition("_")[0] or trained(every, watch.anchor.optimizers()),
+        else other.rpartition(".")[2].partition("_")[0] or trained(every, optimizers),
     }
     if adapters:
         ranks = {min(item.shape) for _, item in adapters if item.dim() == 2}
