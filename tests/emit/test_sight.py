@@ -71,6 +71,7 @@ class Tensor:
 
     _base: Tensor | None = None
     _version = 0
+    device: SimpleNamespace
 
     def __init__(self, shape: tuple[int, ...], dtype: str = "torch.int64", step: int = 128) -> None:
         self.shape, self.dtype = shape, dtype
@@ -134,6 +135,16 @@ def test_a_batch_that_is_written_anew_in_its_place_is_another() -> None:
         batch._version += 1
         reader._compare((batch,), {})
     assert not reader.one_batch
+
+
+def test_a_batch_without_a_version_is_counted_all_the_same() -> None:
+    torch = SimpleNamespace(Tensor=Tensor, is_grad_enabled=lambda: True, is_autocast_enabled=lambda _: False)
+    faults: list[object] = []
+    reader, batch = InputReader(torch, list, list, lambda *given: faults.append(given)), Tensor((4, 128))
+    batch.device = SimpleNamespace(type="cpu")
+    del batch.stride
+    reader.look(0, True, (batch,), {})
+    assert (reader.tokens, faults) == (512, [])
 
 
 def test_a_weight_that_no_optimizer_has_is_not_trained() -> None:
