@@ -70,10 +70,8 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
             fresh = count - sum(same for _, same in reader.compared)
             stated.counter("batches, of those compared, other than the one before", fresh, expected=count)
     watch.glances.experts = bool(kind.inferred.get("experts") or kind.seen.get("experts"))
-    if (seen_tokens := watch.tokens_unlike(plan.data)) is not None:
-        stated.note(
-            f"measurement.tokens_per_step: it saw {seen_tokens} in the usual step, and the caller states another"
-        )
+    if (usual := watch.tokens_unlike(plan.data)) is not None:
+        stated.note(f"measurement.tokens_per_step: it saw {usual} in the usual step, and the caller states another")
     for path, value in seen.items():
         stated.put(path, value)
     stated.put("compile.posture", watch.lazy or None if lazy else _posture(stated))
