@@ -207,3 +207,17 @@ def test_the_commands_of_a_page_run_as_it_shows(
                 assert not step.shown or re.fullmatch(pattern(step.shown), ran.out.lstrip()), (
                     f"{place}\n{ran.out}{ran.err}"
                 )
+
+
+def test_paths_that_pages_name_are_there() -> None:
+    """What stands in capitals is a place for the reader's own name."""
+    rooms = "receipts|validators|reports|tests|migrations|schema|examples|recorder"
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    named = {
+        (page.name, path.rstrip("/."))
+        for page in pages
+        for path in re.findall(rf"(?<![\w/.-])((?:{rooms})/[\w./-]+)", page.read_text(encoding="utf-8"))
+        if not re.search(r"NAME|CODE|R999", path)
+    }
+    assert named
+    assert sorted(item for item in named if not (ROOT / item[1]).exists()) == []

@@ -157,6 +157,7 @@ def block_work(geometry: Geometry, kind: BlockKind, length: int) -> tuple[float,
         return _experts(geometry)
     if kind is BlockKind.MLP:
         return _mlp(geometry)
+    assert kind in STATEFUL, f"{kind} has no sum of its own"
     (hidden, state, groups, heads), absent = need(geometry, "hidden", "ssm_state", "ssm_groups", "ssm_heads")
     inner = 2 * hidden
     into = 2.0 * hidden * (2 * inner + 2 * groups * state + heads)
