@@ -280,9 +280,11 @@ def _drift(values: Sequence[float]) -> str | None:
     allowed = max(TOLERANCE * center, errors * third_error(thirds))
     # Memory excuses a level that wanders, not one that leaves and hardly ever comes back: by the share of pairs in
     # which the step of the slower third is the slower one (Mann-Whitney U).
-    first, _, last = ordered
-    slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
-    never_back = spread > MOVED * center and max(slower) / (len(first) * len(last)) >= APART
+    never_back = False
+    if spread > MOVED * center:
+        first, _, last = ordered
+        slower = sum(bisect_left(first, value) for value in last), sum(bisect_left(last, value) for value in first)
+        never_back = max(slower) / (len(first) * len(last)) >= APART
     if spread <= allowed and not never_back:
         return None
     shown = ", ".join(signed_percent(value / center - 1.0) for value in medians)
