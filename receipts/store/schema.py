@@ -121,7 +121,6 @@ def execute(connection: Connection, revision: Path) -> None:
 
 def identify(connection: Connection) -> None:
     """Give the store its id, where it has none."""
-
     if connection.execute(select(stores.c.id)).first() is None:
         connection.execute(
             insert(stores).values(id=str(uuid.uuid4()), created_at=datetime.now(UTC), made_by=__version__)
@@ -199,6 +198,9 @@ def check(address: Address) -> StoreCheck:
         problems: list[str] = []
         try:
             compare(address, current)
+        except StoreError as error:  # its tables and triggers are those of another schema
+            problems.append(str(error))
+        else:
             missing = {table.name for table in metadata.sorted_tables} - set(inspect(connection).get_table_names())
             if missing:
                 problems.append(f"tables are missing: {', '.join(sorted(missing))}; restore a backup")
@@ -206,8 +208,6 @@ def check(address: Address) -> StoreCheck:
                 what = "triggers are missing or changed, so that rows can be changed"
                 problems.append(f"{what}: {', '.join(sorted(wrong))}; restore a backup")
             problems += engine_of(connection).damage(connection)
-        except StoreError as error:  # it has another schema
-            problems.append(str(error))
         count = connection.execute(select(func.count()).select_from(receipts)).scalar_one()
         return StoreCheck(str(address), current, HEAD, count, tuple(problems))
 
