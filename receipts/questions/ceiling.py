@@ -111,26 +111,7 @@ def frontiers(rows: Iterable[ShapeOutcomes]) -> CeilingFrontiers:
 
 
 def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Frontier:
-    failed: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
-    for row in sorted(
-        rows, key=lambda row: row.at, reverse=True
-    ):  # several kinds at one shape are listed together, the newest first
-        if row.outcome == "oom":
-            failed[_size(row)].append(row)
-    causes = [
-        Cause(
-            size=size,
-            kinds=tuple(
-                dict.fromkeys(
-                    f"{row.class_ or 'class not stated'}{f' in {row.phase}' if row.phase else ''}" for row in same
-                )
-            ),
-            launches=sum(row.launches for row in same),
-            receipt=same[0].last,
-            at=same[0].at,
-        )
-        for size, same in sorted(failed.items())
-    ]
+    causes = _causes([row for row in rows if row.outcome == "oom"])
     good = [row for row in rows if row.outcome == "ok"]
     graded = [(ceiling_grade(row.launches, row.days, row.hosts), _size(row), row) for row in good]
     kept = []
@@ -151,6 +132,19 @@ def _frontier(key: ShapeKey, chips: int, rows: Sequence[ShapeOutcomes]) -> Front
     held = [item.size for item in kept]
     lost = [item for item in causes if item.size not in known and not any(_larger(item.size, size) for size in held)]
     return Frontier(key, rows[-1].accelerator, chips, rows[-1].last, tuple(kept), tuple(_minimal(lost)))
+
+
+def _causes(failed: Sequence[ShapeOutcomes]) -> list[Cause]:
+    """Failures by shape; several kinds at one shape are listed together, the newest first."""
+    shapes: dict[Size, list[ShapeOutcomes]] = defaultdict(list)
+    for row in sorted(failed, key=lambda row: row.at, reverse=True):
+        shapes[_size(row)].append(row)
+    causes = []
+    for size, same in sorted(shapes.items()):
+        phases = ((row.class_ or "class not stated", row.phase) for row in same)
+        kinds = dict.fromkeys(f"{kind} in {phase}" if phase else kind for kind, phase in phases)
+        causes.append(Cause(size, tuple(kinds), sum(row.launches for row in same), same[0].last, same[0].at))
+    return causes
 
 
 def _minimal(causes: Sequence[Cause]) -> list[Cause]:

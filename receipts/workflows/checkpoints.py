@@ -103,17 +103,21 @@ def read_checkpoints(text: str, source: str) -> list[Checkpoint]:
             line = text.count("\n", 0, at) + 1
             problem = Problem(f"line {line}", "this is no signed checkpoint", "take the file as it was published")
             raise InputError(source, [problem])
-        signatures = []
-        for signed in match["signatures"].splitlines():
-            _, name, value = signed.split(" ")
-            with suppress(ValueError):
-                content = b64decode(value, validate=True)
-                if len(content) == 4 + SIGNATURE_BYTES and b64encode(content).decode() == value:
-                    signatures.append((name, content))
-        root = b64decode(match["root"])
-        checkpoints.append(Checkpoint(match["origin"], int(match["size"]), root, tuple(signatures)))
+        checkpoints.append(_checkpoint(match))
         at = match.end()
     return checkpoints
+
+
+def _checkpoint(match: re.Match[str]) -> Checkpoint:
+    """The checkpoint of a note; a signature of another length or spelling is none of ours, and left out."""
+    signatures = []
+    for line in match["signatures"].splitlines():
+        _, name, value = line.split(" ")
+        with suppress(ValueError):
+            content = b64decode(value, validate=True)
+            if len(content) == 4 + SIGNATURE_BYTES and b64encode(content).decode() == value:
+                signatures.append((name, content))
+    return Checkpoint(match["origin"], int(match["size"]), b64decode(match["root"]), tuple(signatures))
 
 
 WEB_PATIENCE: Final = 30.0  # seconds for one answer of a server
