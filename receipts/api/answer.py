@@ -170,7 +170,6 @@ class Answer:
 
     def frame(self) -> pd.DataFrame:
         """The answer as a table with typed columns; maps and lists inside a row are JSON texts."""
-
         return frame_of_rows(self.rows or (), self._columns)
 
     def _repr_html_(self) -> str:
@@ -185,7 +184,6 @@ def with_sections(page: Page, subject: str, store: Any, item: Any) -> Page:
 
     ``store`` is None where none was asked. A plugin gives None where it has nothing to show.
     """
-
     added = (getattr(module, f"of_{subject}")(store, item) for module in services("sections"))
     sections = tuple(section for section in added if section is not None)
     return replace(page, sections=(*page.sections, *sections)) if sections else page

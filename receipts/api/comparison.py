@@ -116,7 +116,6 @@ class Comparison(Answer):
         facts = self.sides.facts
         if not facts.shapes:
             return {}
-
         places = {side: shape_standing(facts, group[0]) for side, group in (("A", self.sides.a), ("B", self.sides.b))}
         known = any(place.word != "unknown" for place in places.values())
         return {side: str(place) for side, place in places.items()} if known else {}
@@ -138,7 +137,6 @@ class Comparison(Answer):
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict (``schema/verdict-1.schema.json``), with memory, envelope and decisions where there are any."""
-
         memory = pressure_json(self.memory[1])
         beside = {
             "memory": memory if memory["chips"] else None,
@@ -201,7 +199,6 @@ def gather(
 
     Documents alone need no store. Where somebody chose more than two, those that a store has beside are counted.
     """
-
     named = [*a, *b]
     alone = not stored and documents([*named, *witnesses])
     return compared(
@@ -291,7 +288,6 @@ def _reproduced(
 
 def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
     """The receipt itself, or up to `MAX_RECEIPTS` that a word names in a store. Raises NotFound and UsageError."""
-
     if not isinstance(word, str):
         return [word]
     ids = store.resolve_all(word) if store is not None else []
@@ -304,7 +300,6 @@ def receipts_of(store: Opened | None, word: Named) -> list[Parsed]:
 
 def refuse_strangers(witnesses: Group, receipts: Group) -> None:
     """Refuse a witness that witnesses none of the receipts that it was given for. Raises UsageError."""
-
     for item in witnesses:
         if not any(names(item, other) for other in receipts):
             named = item.receipt.run.witness_for

@@ -154,13 +154,11 @@ class Receipt(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each stated leaf: ``path`` and ``value``, a text (lists and maps as JSON)."""
-
         rows = [{"path": path, "value": item} for path, item in self.stated.items()]
         return frame_of_rows(rows, ("path", "value")).astype({"value": "string"})
 
     def steps(self) -> pd.DataFrame:
         """A row for each step: receipt, label, step (from 0), seconds, steady."""
-
         return frame_of_steps([self.rulebook.launch(self.parsed)])
 
 
@@ -183,7 +181,6 @@ class Check(Answer):
 
     def to_dict(self) -> list[dict[str, Any]]:
         """What ``receipts check FILE --json`` prints: a list of one verdict (``schema/verdict-1.schema.json``)."""
-
         return [verdict_to_json(self.verdict)]
 
     def page(self, **_views: Any) -> Page:
@@ -192,7 +189,6 @@ class Check(Answer):
 
     def frame(self) -> pd.DataFrame:
         """A row for each finding: code, name, level (``E``, ``I``, ``W``), at, found, expected, do."""
-
         names = ("code", "name", "level", "at", "found", "expected", "do")
         rows = [{name: getattr(item, name) for name in names} for item in self.verdict.findings]
         return frame_of_rows(rows, names)
@@ -220,7 +216,6 @@ class Receipts(Answer):
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> Receipts:
         """The receipts of the rows of ``receipts list --json``."""
-
         asked = any("next" in row for row in rows)
         deciding = {row["id"]: row["next"] for row in rows if row.get("next")} if asked else None
         entries = [Entry(**{name: _value(name, row[name]) for name in row if name != "next"}) for row in rows]
@@ -274,7 +269,6 @@ class Receipts(Answer):
         ``tokens_per_second`` is in tokens a second, times in seconds, memory in bytes, ``mfu`` a fraction. ``status``
         and ``path_answer`` are those of the verdict that the receipt was stored with. Reads every document.
         """
-
         columns = [name for name in Entry._fields if name not in INTERNAL]
         rows = [
             {**{name: getattr(item, name) for name in columns}, **self._launch(item).settings.effective}
@@ -284,7 +278,6 @@ class Receipts(Answer):
 
     def steps(self) -> pd.DataFrame:
         """A row for each step of each receipt: receipt, label, step (from 0), seconds, steady."""
-
         return frame_of_steps(map(self._launch, self.entries))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import shutil
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,8 +244,6 @@ def gc(session: Session, older: int | None, dry_run: bool) -> Answer:
       receipts evidence gc --dry-run
       receipts evidence gc --older 365
     """
-    from datetime import UTC, datetime, timedelta
-
     from receipts.store.evidence import collect
 
     since = datetime.now(UTC) - timedelta(days=older) if older is not None else None

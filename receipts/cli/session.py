@@ -147,7 +147,6 @@ class Session(Asking):
         A store that was not named on the command line and cannot be opened is said, and not asked.
         """
         from receipts.base.errors import StoreError
-        from receipts.cli import output
         from receipts.store.address import is_there
 
         if self.server is not None:
@@ -356,8 +355,6 @@ def completing(what: str, *, files: bool = False) -> Callable[..., list[Completi
 
     def complete(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
-
-        from receipts.cli.session import Session
 
         try:
             words = list(_words(ctx.ensure_object(Session), what))

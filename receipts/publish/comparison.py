@@ -31,7 +31,6 @@ from receipts.publish.text import words
 from receipts.publish.verdict import decisions
 
 if TYPE_CHECKING:
-    from receipts.judging.verdict import Comparison
     from receipts.store import Decision
 
 say = words("compare")

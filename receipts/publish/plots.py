@@ -249,7 +249,7 @@ NAME = 60
 
 
 def effects_figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Figure | None:
-    """The effects_picture; None where fewer than two comparisons have an interval. Its numbers stand in the tables."""
+    """The effects of a lane, whose numbers its tables have; None where fewer than two have an interval."""
     shown = []
     for item in compared:
         if item.ratio is None or item.low is None or item.high is None or item.delta is None:
@@ -269,7 +269,7 @@ def effects_figure(anchor: str, lane: str, compared: Iterable[JudgedPair]) -> Fi
 
 
 def comparison_figure(verdict: Comparison) -> Figure | None:
-    """The effects of one comparison; None where it has none, or is rejected: a effects_picture would be believed."""
+    """The effects of one comparison; None where it has none, or is rejected: a picture would be believed."""
     settled = verdict.status == "accepted"
     effects = [
         ForestRow(metrics.get(item.metric).title, item.ratio, low, high, item.effect.delta, settled)

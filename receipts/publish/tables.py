@@ -181,7 +181,7 @@ DELTA_SOURCES = {"lane": "set by the lane", "default": "default"}
 
 
 def noise_floors(lanes: Sequence[LaneNoise], check: SelfCheck) -> Page:
-    """The whole noise_floors."""
+    """The page of noise floors: each class of launches, what is missing from it, and the self-check."""
     lacks = tuple(f"{_noise_class(item)}: {why}" for item in lanes if (why := noise_missing(item)))
     checks = tuple(f"{_noise_class(item)}: {item.check.why}" for item in lanes if item.check.pairs)
     header = (

@@ -301,11 +301,11 @@ def impacted(item: Impact) -> Page:
     """What depends on a receipt: claims, documents, and the decisions on it."""
     name = item.receipt[:12]
     if item.superseded is None:
-        claim_headline = say_claim("stands", receipt=name)
+        headline = say_claim("stands", receipt=name)
     else:
         successor, reason = item.superseded
         how = say_claim("superseded_by", by=successor[:12]) if successor else say_claim("retracted")
-        claim_headline = say_claim("fell", receipt=name, how=how, reason=reason)
+        headline = say_claim("fell", receipt=name, how=how, reason=reason)
     rows = ((claim.id, claim.kind, claim.text) for _, claim in item.claims)
     claims = table_of("", "claim | kind | says", rows, empty=say_claim("no_claim"))
     quoted = {one.document: one.says or "" for one in item.quotes}
@@ -313,4 +313,4 @@ def impacted(item: Impact) -> Page:
     documents = table_of("", "document | says", places, empty=say_claim("no_document"))
     tables = (("claims", claims), ("documents", documents))
     parts = (Section(part, say_claim(part), tables=(table,)) for part, table in tables)
-    return Page(name, (claim_headline,), sections=sections_of(*parts, decisions(item.decisions)))
+    return Page(name, (headline,), sections=sections_of(*parts, decisions(item.decisions)))

@@ -40,7 +40,6 @@ from receipts.receipt.leaves import leaves
 
 if TYPE_CHECKING:
     from receipts.questions.comparisons import Comparisons
-    from receipts.receipt import Parsed
     from receipts.store import Store
     from receipts.store.entry import Entry
     from receipts.store.query.replicates import AlikeLaunch

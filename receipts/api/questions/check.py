@@ -58,7 +58,6 @@ def check(
     Findings: E makes a receipt invalid, I leaves a question open, W is a warning; receipts rules CODE explains one.
     Exit codes: 0 valid, 1 invalid, 2 not a receipt, 3 open (path, steps or a needed fact not evidenced).
     """
-
     from receipts.api.comparison import refuse_strangers
     from receipts.judging.judge import judge_receipt
     from receipts.judging.verdict import verdict_to_json
@@ -120,7 +119,6 @@ def worst_code(done: Sequence[Answer]) -> int:
 
 def _facts(given: Sequence[Parsed], witnesses: Sequence[Parsed], store: Store | None) -> list[Facts]:
     """What rules may know of each receipt: what those given say of one another, and a store where there is one."""
-
     from receipts.judging.facts import Facts
 
     every = [*given, *witnesses]

@@ -279,7 +279,6 @@ def noise(
 
 def _noise_data(item: LaneNoise) -> dict[str, Any]:
     """One class as JSON: shape and floor unfolded, what the data do not carry as null."""
-
     from receipts.publish.tables import noise_missing
 
     return {

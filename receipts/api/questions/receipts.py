@@ -135,7 +135,6 @@ def repro(session: Session, receipt: OneReceipt) -> Answer:
       receipts repro 3f9c
       receipts repro @golden > again.sh
     """
-
     from receipts.questions.commands import recipe
 
     class Script(Answer):
@@ -172,7 +171,6 @@ def rules(session: Session, code: Code = None) -> Answer:
       receipts rules C101
       receipts rules cold_start
     """
-
     from receipts.publish.page import table_of
 
     rules = session.rulebook.rules
@@ -203,7 +201,6 @@ def lanes(session: Session, name: Name = None) -> Answer:
       receipts lanes nvidia-megatron
       receipts lanes --json
     """
-
     from receipts.publish.page import Page, table_of
 
     lanes = session.rulebook.lanes
@@ -242,7 +239,6 @@ def axes(session: Session, prefix: Prefix = None, *, role: OfRole = None) -> Ans
       receipts axes batch.micro_batch
       receipts axes --json
     """
-
     from receipts.receipt.leaves import leaves
 
     matching = [

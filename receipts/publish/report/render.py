@@ -40,8 +40,6 @@ from receipts.questions.week.collect import Basis, Looked, WeekData
 from receipts.questions.week.documents import ClaimData, PairData
 
 if TYPE_CHECKING:
-    from receipts.judging.rulebook import RuleSet
-    from receipts.questions.week.collect import WeekData
     from receipts.workflows.datasets import Dataset
 
 

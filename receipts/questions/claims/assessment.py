@@ -39,7 +39,6 @@ from receipts.receipt.leaves import find_leaf
 
 if TYPE_CHECKING:
     from receipts.axes import Member
-    from receipts.judging.claim import Claim
     from receipts.judging.facts import Facts
     from receipts.judging.rulebook import RuleSet
     from receipts.store import Decision

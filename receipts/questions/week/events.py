@@ -216,7 +216,6 @@ class Fallen:
 
 def fallen(store: Store, events: IntervalEvents, lanes: Sequence[str] = ()) -> Cut[Fallen]:
     """The receipts of some lanes, or of all, that fell in a stretch, in the order in which they did."""
-
     ids = [name for item in events.superseded for name in (item.id, item.successor) if name is not None]
     refs = known_receipts(store, ids)
     rows = [
