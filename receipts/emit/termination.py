@@ -116,7 +116,7 @@ class Terminate:
         before = signal.getsignal(signal.SIGTERM)
         if before is None:
             return False  # installed by other than Python: it cannot be called from here
-        self._before = before
+        self._before, self._process = before, os.getpid()
         signal.signal(signal.SIGTERM, self._handle)
         self._installed = True
         return True

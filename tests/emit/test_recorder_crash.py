@@ -107,6 +107,20 @@ child = os.fork()
     assert found["measurement"]["loss"]["last"] == 9.0 - 4999 / 1000
 
 
+def test_a_recorder_that_was_made_before_a_fork_and_starts_behind_it_takes_sigterm(shell: Shell) -> None:
+    child = """
+rec = Recorder("cpu-torch", probes=False, out="run.json")
+if not (child := os.fork()):
+    rec.start()
+    with rec.step():
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+os.waitpid(child, 0)
+"""
+    job(shell.folder, child)
+    assert recovery.recover(str(only(shell.folder, "*.journal"))).signal == signal.SIGTERM
+
+
 def test_without_a_with_block_the_end_of_the_process_writes_it(shell: Shell) -> None:
     start = 'rec = Recorder("cpu-torch", probes=False, quiet=True).start()\n'
     job(shell.folder, start + "with rec.step():\n    pass\n")
