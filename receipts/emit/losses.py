@@ -88,8 +88,8 @@ class ScalarSeries:
                 self.lazy, self.latest = kind, value
                 if given == self.due:
                     self.due = given + self.wait_stride
-                    self.waited = given
                     self.waiting.append((steps.current, _without_graph(value)))
+                    self.waited = given
                     if len(self.waiting) >= WAITING:
                         self.waiting = self.waiting[::2]
                         self.wait_stride *= 2

@@ -183,8 +183,9 @@ class RunRecord:
                 elif name == "launch":
                     self.head["launch"] = str(rest[0])
                 elif name == "digest":
-                    for row in (row for row in self.facts.evidence if row.get("uri") == rest[0]):
-                        row.setdefault("sha256", rest[1])
+                    for row in self.facts.evidence:
+                        if row.get("uri") == rest[0]:
+                            row.setdefault("sha256", rest[1])
                 elif name == "signal":
                     self.signal = int(rest[0])
                 elif name == "failure":

@@ -75,17 +75,19 @@ class Pipeline:
         if not self._store().check(keys):
             return
         stages = [json.loads(self._store().get(key)) for key in keys]
+        whole: dict[str, Any] = {}
         for stage in stages:
-            self.whole = {**stage["inferred"], **stage["seen"], **self.whole}
+            whole = {**stage["inferred"], **stage["seen"], **whole}
         letters = [letter for stage in stages for letter in stage["letters"]]
-        self.whole["parameters_total"] = sum(stage["parameters"] for stage in stages)
+        whole["parameters_total"] = sum(stage["parameters"] for stage in stages)
         if letters and all(letters):
             kinds = Counter[str]()
             for stage in stages:
                 for part in filter(None, str(stage["inferred"].get("attention_kinds") or "").split(" + ")):
                     kinds[part.partition(" ")[2]] += int(part.partition(" ")[0])
-            self.whole |= geometry.stacked(letters)
-            self.whole["attention_kinds"] = " + ".join(f"{count} {kind}" for kind, count in kinds.items()) or None
+            whole |= geometry.stacked(letters)
+            whole["attention_kinds"] = " + ".join(f"{count} {kind}" for kind, count in kinds.items()) or None
+        self.whole = whole
 
     def _store(self) -> Any:
         return imported.part("torch.distributed.distributed_c10d", "_get_default_store")()
