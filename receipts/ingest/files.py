@@ -72,17 +72,22 @@ def given(
         for item in batch:
             info = item.path.stat()
             unique.setdefault((info.st_dev, info.st_ino), item)
-        files: list[InputFile] = []
-        for item in unique.values():
-            if not unpack or not is_archive(item.path):
-                files.append(item)
-                continue
-            place = Path(tempfile.mkdtemp(dir=folder))
-            for member in sorted(members(item.path, item.name, place, remarks), key=lambda member: member.name):
-                files.append(InputFile(member.path, f"{item.name}/{member.name.removeprefix('./')}"))
+        files = list(unique.values())
+        if unpack:
+            files = [file for item in files for file in _unpacked(item, Path(folder), remarks)]
         # The same files; those of one name are called by as many of their folders as tell them apart.
         names = Counter(item.name for item in files)
         yield [item if names[item.name] == 1 else InputFile(item.path, _longer(item, files)) for item in files], remarks
+
+
+def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[InputFile]:
+    """The file itself, or those of an archive."""
+    if not is_archive(item.path):
+        yield item
+        return
+    place = Path(tempfile.mkdtemp(dir=folder))
+    for member in sorted(members(item.path, item.name, place, remarks), key=lambda member: member.name):
+        yield InputFile(member.path, f"{item.name}/{member.name.removeprefix('./')}")
 
 
 def _longer(item: InputFile, files: list[InputFile]) -> str:

@@ -220,11 +220,7 @@ def ratios(statement: Statement, *, lower_is_better: bool) -> tuple[Interval, ..
     else:
         opened = _opened(stated, statement.bound, min(1.0, stated.low))
         level = stated.high < 1.0
-        times, direction = Interval(max(opened.low, 0.0), opened.high), statement.direction
-        fell = direction == "down" or direction == ("better" if lower_is_better else "worse")
-        as_it_is = level or direction == "equal"
-        candidates = (times,) if as_it_is or not fell else (1.0 / times,)
-        candidates = (times, 1.0 / times) if direction == "none" and not as_it_is else candidates
+        candidates = _factors(Interval(max(opened.low, 0.0), opened.high), statement.direction, level, lower_is_better)
     if lower_is_better and by_speed:
         return tuple(1.0 / item for item in candidates)
     return candidates
@@ -251,6 +247,15 @@ def _percentages(size: Interval, direction: Direction, by_speed: bool, lower_is_
         case "worse":
             return (up,) if lower_is_better else (down, 1.0 / up)
     return (up, down)
+
+
+def _factors(stated: Interval, direction: Direction, level: bool, lower_is_better: bool) -> tuple[Interval, ...]:
+    if level or direction == "equal":
+        return (stated,)
+    if direction == "none":
+        return (stated, 1.0 / stated)
+    fell = direction == "down" or direction == ("better" if lower_is_better else "worse")
+    return (1.0 / stated,) if fell else (stated,)
 
 
 # Words between two numbers of which the first may be the later one: `38 ms instead of 41 ms`.

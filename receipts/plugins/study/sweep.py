@@ -94,8 +94,7 @@ def sweep(
     rulebook, paths = comparisons.rulebook, tuple(every(lambda name: leaf_path(name, receipts), vary))
     groups: dict[tuple[str, ...], list[Parsed]] = {}
     # A launch that ended well represents its cell before one that failed, and the earlier before the later.
-    by_start = sorted(receipts, key=lambda item: (item.receipt.run.started.timestamp(), item.name))
-    for item in sorted(by_start, key=lambda item: item.receipt.run.outcome not in UNFAILED):
+    for item in sorted(receipts, key=_precedence):
         groups.setdefault(_coordinates(item, paths), []).append(item)
     if len(groups) > MAX_CELLS:
         raise UsageError(f"the sweep has {len(groups)} cells, more than {MAX_CELLS}; narrow what it selects")
@@ -121,6 +120,11 @@ def sweep(
         if len(difference.axes) == 1 and not difference.unknown:
             links.append(SweepLink(i, j, difference.axes[0]))
     return Sweep(paths, tuple(cells), tuple(links))
+
+
+def _precedence(parsed: Parsed) -> tuple[bool, float, str]:
+    run = parsed.receipt.run
+    return run.outcome not in UNFAILED, run.started.timestamp(), parsed.name
 
 
 def _coordinates(parsed: Parsed, paths: Sequence[str]) -> tuple[str, ...]:

@@ -245,13 +245,7 @@ def apart(ranks: Mapping[str, Sequence[Profile]]) -> dict[str, Sequence[Profile]
     """The profiles of a launch's ranks, with waiting as a class where it can be told."""
     profiles = {rank: own[0] for rank, own in ranks.items() if len(own) == 1}
     worlds = {size for item in profiles.values() for size in (item.facts.get("world"), *item.facts.get("groups", ()))}
-    paired = {  # the names of the collectives of each step
-        tuple(
-            (step.number, tuple(name for name, _, _ in own))
-            for step, own in zip(item.steps, item.collectives, strict=False)
-        )
-        for item in profiles.values()
-    }
+    paired = {_order(item) for item in profiles.values()}
     if len(profiles) < 2 or len(profiles) < len(ranks) or worlds != {len(profiles)} or len(paired) > 1:
         return dict(ranks)
     lengths = [[length for step in item.collectives for _, length, _ in step] for item in profiles.values()]
@@ -259,6 +253,12 @@ def apart(ranks: Mapping[str, Sequence[Profile]]) -> dict[str, Sequence[Profile]
         return dict(ranks)
     shortest = [min(each) for each in zip(*lengths, strict=True)]
     return {rank: (_apart(item, shortest),) for rank, item in profiles.items()}
+
+
+def _order(profile: Profile) -> tuple[tuple[int, tuple[str, ...]], ...]:
+    """The names of the collectives of each step."""
+    steps = zip(profile.steps, profile.collectives, strict=False)
+    return tuple((step.number, tuple(name for name, _, _ in own)) for step, own in steps)
 
 
 def _apart(profile: Profile, shortest: Sequence[int]) -> Profile:
