@@ -233,7 +233,8 @@ def _text(value: Any, indent: str) -> str:
 def _plain(value: Any) -> str:
     # A lone half of a surrogate pair is no text: such a sign stays escaped, and the document UTF-8.
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return json.dumps(value, allow_nan=False) if re.search("[\ud800-\udfff]", text) else text
+    lone = not text.isascii() and re.search("[\ud800-\udfff]", text) is not None
+    return json.dumps(value, allow_nan=False) if lone else text
 
 
 _ALWAYS: Final = (

@@ -79,6 +79,7 @@ class Timeline:
             for (device, communicates), spans in self._spans.items()
             if communicates
         }
+        # What all kernels cover, less what those that compute cover.
         return {device: covered(apart + computed) - covered(computed) for device, (apart, computed) in pairs.items()}
 
 

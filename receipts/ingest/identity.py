@@ -257,6 +257,8 @@ def _bonds(draft: ReceiptDraft, reading: Reading) -> Iterator[Bond]:
     if reading.query_types and dtype in _FLOATS:
         types = ", ".join(sorted(reading.query_types))
         yield Bond("numerics.compute_dtype", dtype in reading.query_types, f"its attention runs in {types}")
+    # Attention on the stated sequence, on the part of it that a rank has, or on a packed micro-batch of it. One
+    # operator that fits is enough: windows, caches and evaluations run on lengths of their own.
     length, width = draft.get("batch.sequence_length"), draft.get("model.head_dim")
     if not reading.queries or not isinstance(length, int):
         return

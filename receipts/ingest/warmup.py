@@ -22,6 +22,7 @@ from receipts.ingest.resolve import readings
 def state_compile(draft: ReceiptDraft, files: Sequence[FileEvidence], stepping: bool) -> None:
     """State where the warm-up ends, the compiles after it, and in which state the cache was."""
     state_warmup(draft, files, stepping)
+    # The cache's state, where hits and misses leave one reading.
     hits, misses = draft.get("compile.cache_hits"), draft.get("compile.cache_misses")
     if draft.get("compile.cache_state") is not None or hits is None or misses is None:
         return

@@ -66,7 +66,7 @@ def take_counters(reading: Reading, groups: Mapping[str, Mapping[str, int]], lin
         reading.see("posture", "regional", "backend", line)
     hit = sum(
         count
-        for name, count in ({**groups.get("graph_break", {}), **groups.get("unimplemented", {})}).items()
+        for name, count in {**groups.get("graph_break", {}), **groups.get("unimplemented", {})}.items()
         if any(word in name.lower() for word in _LIMIT_NAMES)
     )
     if hit:

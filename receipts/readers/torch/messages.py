@@ -113,6 +113,7 @@ class TorchMemoryReader(LineReader):
                 field = "peak_bytes" if match["what"].startswith("alloc") else "peak_reserved_bytes"
                 sizes.setdefault(field, round(float(match["number"].replace(",", "")) * factor))
             if sizes:
+                # A rank on the line goes before its device, which every host counts from 0.
                 chip, step = _RANK.search(text) or _CHIP.search(text), _STEP.search(text)
                 rank = int(chip[1]) if chip else spoken(text).rank
                 self._keep(MemoryRow(Place(number), rank, step=int(step[1]) if step else None, **sizes))

@@ -317,9 +317,9 @@ class _Trace:
         if posture == "eager" and not self.histogram.graph_launches:
             marks, optimized = sum(self.steps.values()), max(self.optimizer_steps.values(), default=0)
             self.work.write(reading, host, self.histogram, marks, optimized)
-        reading, host = self.reading, self.host
         if not self.histogram.kernels:
             return
+        # Beside a device: operators that computed on the host; none, where all are seen and launched something.
         on_host, unsure = host.on_host()
         if on_host:
             reading.fallbacks = on_host
@@ -382,6 +382,7 @@ class _Trace:
         if category == "cpu_op" and type(process) is int and len(reading.processes) < _MAX_PROCESSES:
             reading.processes.add(process)
         if name.startswith("aten::_scaled_dot_product") and "backward" not in name:
+            # On which shapes and types attention ran: those of its first argument, the query.
             shape = _first(event, "Input Dims")
             whole = isinstance(shape, list) and len(shape) == 4 and all(type(item) is int for item in shape)
             if whole and len(reading.queries) < _MAX_SHAPES:

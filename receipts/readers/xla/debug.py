@@ -176,7 +176,7 @@ class PtXlaDebug(LineReader):
             reading.see("framework", "torch-xla", "kernels", 0)
         if (posture := self._posture()) is not None:
             reading.see("posture", posture, "kernels", self._first, count=self._ends[posture] or 1)
-        reading, unexpected = self.reading, self._blocks["Unexpected Execution"]
+        unexpected = self._blocks["Unexpected Execution"]
         late = {where for where in self._at_reads if self._after_all(self._at_reads, where)}
         if self._blocks["Execution"] or unexpected:
             reads = self._reads - sum(self._at_reads[where] for where in late) + unexpected
@@ -190,6 +190,8 @@ class PtXlaDebug(LineReader):
             reading.remark("note", f"a tensor's value is read at {where}: {count} times")
             if where not in late:
                 reading.blame(TRANSFERS, f"a tensor's value is read in {short(where)}", count)
+        # Each compile is put among the steps: what is asked for once the last step has ended is none of theirs. Without
+        # executions no step's end is reported: that a place compiled before shows that it was met before.
         compile_, most = self.reading.compile, max(self._compiled.values(), default=0)
         if self._steps and self._built:
             compile_.steps = self._steps
@@ -267,6 +269,8 @@ class PtXlaDebug(LineReader):
             if (outputs := self.reading.counters.get("graph_outputs", 0)) >= self._outputs:
                 self._outputs, self._largest_asked = outputs, ended_by(block.cause)
                 self._first = block.line
+            # This program's own execution is reported after it, so what was executed is what came before. At level 1 no
+            # execution is reported; that a place compiled before it shows that it was met before.
             before = max(self._executed[block.where], self._compiled.add(block.where, self._steps) - 1, 0)
             if len(self._built) < MAX_HASHES:
                 # Of the places in a step, one that comes later is met in a step whose end others have told already.
@@ -314,6 +318,7 @@ class PtXlaDebug(LineReader):
                 reading.remark("note", f"the longest {slow[1]} took {seconds:,.3f} s", number)
         elif "too frequent" in rest:
             reading.records += 1
+            # `CompileTime too frequent: 21 counts during 11 steps`, or several metrics in one line.
             steps = _DURING.search(rest)
             for match in _FREQUENT.finditer(rest):
                 name, count = match[1], int(match[2])

@@ -294,6 +294,7 @@ class Stablehlo(LineReader):
         if "custom_call" in text:
             self._call(text, number)
         elif "func.func public @main" in text:
+            # How many arrays were asked to be split, and how many to be whole on every chip.
             split = whole = 0
             for shardy, older in _SHARDED.findall(text):
                 if '"' in shardy or "devices=" in older:

@@ -176,6 +176,7 @@ class MemoryInfoReader(LineReader):
         if record.plan or any(map(_PLANNED.fullmatch, record.values)):
             reading = self.reading
             reading.records += 1
+            # What a program was planned to need. The largest of several stands: the step, not its helpers.
             named = {name: size for name, size in record.values.items() if size is not None}
             plan = {name: size for name, size in named.items() if _PLANNED.fullmatch(name)}
             if plan and reading.counters:
@@ -199,6 +200,7 @@ class MemoryInfoReader(LineReader):
         device = self._stack[-1].texts.pop("device", "") if self._stack else ""
         label = " ".join(filter(None, (record.texts.get("device", ""), device, record.label)))
         if any(sizes.get(field) is not None for field in _ROW[:3]):
+            # Chip and step that a label names: `TPU_3(…)`, `chip 0:`, `step 10:`; a bare number is neither.
             ordinal, end, step = _DEVICE.search(label), _LABEL_END.search(label), None
             chip = int(ordinal[1]) if ordinal else None
             if end is not None and _STEP_WORD.fullmatch(end["word"]):
