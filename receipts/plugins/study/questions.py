@@ -53,7 +53,7 @@ def bridge(
     """Show the shortest chain of accepted receipts from A to B, each one axis from the next.
 
     A and B are files, ids or unique id prefixes, labels, label=GLOB, or @pins; a label may name launches of two
-    configuration. If the store has no chain, prints the fewest configurations that would complete one.
+    configurations. If the store has no chain, prints the fewest configurations that would complete one.
 
     Examples:
       receipts bridge 3f9c 81aa
