@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from receipts.axes.lane import Grade
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.publish.page import Page
-    from receipts.questions.answers import Reproduced
     from receipts.questions.comparisons import Comparisons, Floors, JudgedSides
+    from receipts.questions.corroboration import Reproduced
     from receipts.questions.gate import Gate, Required
     from receipts.questions.sides import Asked, Join
     from receipts.receipt import Parsed
@@ -278,7 +278,7 @@ def _reproduced(
     for letter, group, history in zip("AB", (sides.a, sides.b), asked.history, strict=True):
         hosts = {item.receipt.run.host for item in group} | {row.host for row in history}
         if store is not None and len(hosts) > 1:
-            from receipts.questions.answers import reproduced
+            from receipts.questions.corroboration import reproduced
 
             head = next((item for item in group if store.entries([item.id])), None)
             who = reproduced(comparisons, store, head, metric) if head is not None else None

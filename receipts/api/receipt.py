@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from receipts.api.session import Session
     from receipts.axes.lane import Lane
     from receipts.metrics import Launch
-    from receipts.questions.answers import Answers, Reproduced, Signer
+    from receipts.questions.answers import Answers
+    from receipts.questions.corroboration import Reproduced, Signer
     from receipts.store import Decision, Store
 
 
@@ -287,8 +288,8 @@ def _value(name: str, value: Any) -> Any:
 
 def stored_receipt(session: Session, name: str) -> Receipt:
     """A stored receipt by its id, with what the store knows of it."""
-    from receipts.questions.answers import reproduced, signer
     from receipts.questions.comparisons import Comparisons
+    from receipts.questions.corroboration import reproduced, signer
 
     store, rulebook = session.store, session.rulebook
     one = store.get(name)

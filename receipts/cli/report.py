@@ -205,13 +205,13 @@ def claim_(session: Session, claim_id: str, out: Path, as_of: str | None) -> Ans
 def _parquet(basis: Basis, data: WeekData, out: Path) -> Mapping[str, bytes]:
     """The report's data as Parquet. Without pyarrow there are none, and a note says so; those of before go."""
     from receipts.base.environment import extra
-    from receipts.publish.report.render import PARQUET_FILES, parquet
+    from receipts.publish.report.basis import FILES, parquet
 
     try:
         extra("pyarrow", "data", "Parquet")
     except UsageError as missing:
-        output.note(f"written without {' and '.join(PARQUET_FILES)}: {missing}")
-        for name in PARQUET_FILES:
+        output.note(f"written without {' and '.join(FILES)}: {missing}")
+        for name in FILES:
             (out / name).unlink(missing_ok=True)
         return {}
     return parquet(basis, data)

@@ -14,7 +14,8 @@ import pytest
 
 import rule_cases as cases
 import section_store as week
-from receipts.publish.report.render import PARQUET_FILES, _columns, datasets, parquet, render
+from receipts.publish.report.basis import FILES, _columns, datasets, parquet
+from receipts.publish.report.render import render
 from receipts.questions.week.collect import Basis, WeekData, collect_with_basis
 from receipts.questions.week.interval import Week
 from receipts.store import Store, open_store
@@ -117,7 +118,7 @@ def test_an_empty_store_has_files_with_every_column_and_no_row(tmp_path: Path) -
     with open_store(str(tmp_path / "store.sqlite")) as made:
         data, basis = collect_with_basis(made, cases.rulebook(), Week.parse(week.WEEK), week.AS_OF)
     files = parquet(basis, data)
-    assert set(files) == set(PARQUET_FILES)
+    assert set(files) == set(FILES)
     for name, dataset in datasets().items():
         table = pq.read_table(io.BytesIO(files[f"{name}.parquet"]))
         assert (table.num_rows, table.column_names) == (0, [field.name for field in dataset.fields])

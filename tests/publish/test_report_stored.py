@@ -21,9 +21,10 @@ from receipts.judging.judge import judge_receipt
 from receipts.judging.rulebook import Rulebook, RuleSet
 from receipts.judging.verdict import ReceiptVerdict
 from receipts.metrics.chips import account
-from receipts.questions.week.collect import WeekData, collect, left_of
+from receipts.questions.week.collect import WeekData, collect
 from receipts.questions.week.interval import TimeRange, Week, asked, moment
 from receipts.questions.week.links import Configurations
+from receipts.questions.week.memory import left_of
 from receipts.questions.week.reader import ReportReader, may_reuse, without_asking
 from receipts.receipt import Document, Parsed
 from receipts.store import Store, open_store

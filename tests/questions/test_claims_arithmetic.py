@@ -11,8 +11,8 @@ from receipts.base.errors import InputError
 from receipts.judging.claim import parse_claims
 from receipts.judging.verdict import ClaimVerdict
 from receipts.metrics.arithmetic import ARITHMETIC
-from receipts.questions.claims.assessment import footnote
 from receipts.questions.claims.judgment import ClaimEvidence, judge
+from receipts.questions.claims.wording import footnote
 
 EXPERTS = "tokens = 4096, top_k = 2, experts = 128, capacity_factor = 1.2"
 CACHE = 'layers = 80, head_dim = 128, tokens = "128K", dtype = "bf16"'

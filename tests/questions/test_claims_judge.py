@@ -10,8 +10,8 @@ import pytest
 
 import rule_cases
 from receipts.judging.verdict import ClaimVerdict, verdict_to_json
-from receipts.questions.claims.assessment import footnote
 from receipts.questions.claims.judgment import waits
+from receipts.questions.claims.wording import footnote
 from receipts.store import Decision
 
 RULES = rule_cases.rulebook().rules

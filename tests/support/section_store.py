@@ -11,7 +11,7 @@ from unittest import mock
 
 import rule_cases as cases
 from receipts.judging.claim import claim_from_json
-from receipts.publish.report.render import parquet
+from receipts.publish.report.basis import parquet
 from receipts.questions.claims.judgment import gather, judge
 from receipts.questions.week.collect import WeekData, collect, collect_with_basis
 from receipts.questions.week.interval import Week

@@ -195,7 +195,7 @@ def claim_footnote(
       receipts claim footnote mtp-off --file claims.toml
     """
     from receipts.judging.verdict import verdict_to_json
-    from receipts.questions.claims.assessment import footnote as written
+    from receipts.questions.claims.wording import footnote as written
 
     groups, store = claims_of(session, [file] if file is not None else [], every=file is None)
     verdict = next(iter(judged(session, groups, store, [claim_id])), None)

@@ -3,19 +3,12 @@
 The files are ``report.md``, ``index.html`` and ``report.json``. Templates of HTML are looked for in the user's folders
 first (``reports`` in ``receipts.toml``), then among those that ship. A template gets ``page`` (the report in words) and
 ``data`` (its values), and everything in it is escaped.
-
-What a weekly report was computed from is written as Parquet: every receipt that it looked at, and every comparison that
-it made. Both follow the schema of an export (`receipts.workflows.datasets`): the same names, types and metadata, and a
-receipt's id leads from either to `report.json`, and from there to the page. The same store, ``as of`` and rules give
-the same bytes, as long as the version of pyarrow, which signs its files, is the same.
 """
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +17,6 @@ from receipts.base.plugins import services
 from receipts.base.untrusted_text import plain
 from receipts.judging.rule import Topic
 from receipts.judging.rulebook import RuleSet
-from receipts.judging.verdict import Level
 from receipts.publish import comparison, plots
 from receipts.publish.markup import environment, markdown
 from receipts.publish.page import Code, Page, Section
@@ -36,11 +28,11 @@ from receipts.publish.tables import incidents_section
 from receipts.publish.terminal import Terminal
 from receipts.publish.text import NOTE
 from receipts.publish.verdict import claim_headline
-from receipts.questions.week.collect import Basis, Looked, WeekData
+from receipts.questions.week.collect import WeekData
 from receipts.questions.week.documents import ClaimData, PairData
 
 if TYPE_CHECKING:
-    from receipts.workflows.datasets import Dataset
+    pass
 
 
 def page(data: WeekData, rules: RuleSet, folders: Sequence[Path] = ()) -> Page:
@@ -182,129 +174,3 @@ def claim_page(data: ClaimData, rule_set: RuleSet, folders: Sequence[Path] = ())
         receipts_section(data.receipts),
     )
     return replace(shown, sections=sections)
-
-
-PARQUET_FORMAT: Final = "receipts-report"
-PARQUET_VERSION: Final = 1
-PARQUET_FILES: Final = ("comparisons.parquet", "receipts.parquet")
-_LEVEL: Final = 6  # of zstd, as an export has it
-_DOCUMENT: Final = ("axes", "document", "document_bytes", "superseded_reason", "superseded_at")
-_CONSTANT: Final = ("judged_rules", "judged_at")  # said once, in the metadata of the file
-
-
-@lru_cache(maxsize=1)
-def datasets() -> Mapping[str, Dataset]:
-    """Both datasets by the names of their files, without the ending."""
-    from receipts.workflows.datasets import Dataset, DatasetField
-    from receipts.workflows.datasets import datasets as exported
-
-    held = [item for item in exported()["receipts"].fields if item.name not in (*_DOCUMENT, *_CONSTANT)]
-    own = (
-        DatasetField(
-            "judged_errors", "strings", "Codes of the rules of level E that it offends under the report's rules"
-        ),
-        DatasetField("in_interval", "bool", "Whether it ran in the report's interval; else it was compared with", True),
-    )
-    side = "Ids of the launches of side {}, oldest first"
-    pairs = (
-        DatasetField("lane", "string", "Lane of B", True),
-        DatasetField("a", "strings", side.format("A"), True),
-        DatasetField("b", "strings", side.format("B"), True),
-        DatasetField("metric", "string", "What was compared", True),
-        DatasetField("status", "string", "accepted, rejected, inconclusive: after Holm over the report", True),
-        DatasetField("comparable", "string", "yes, unknown, no", True),
-        DatasetField("path", "string", "witnessed, unwitnessed, left", True),
-        DatasetField("effect", "string", "faster, slower, equivalent, ambiguous, indicated, unproven", True),
-        DatasetField("counted", "strings", "Axes that changed and count", True),
-        DatasetField("unknown", "strings", "Axes that nobody can call equal", True),
-        DatasetField("ratio", "double", "B over A of the metric; null where there is none"),
-        DatasetField("low", "double", "Lower end of its 95 % interval, unadjusted"),
-        DatasetField("high", "double", "Upper end of its 95 % interval, unadjusted"),
-        DatasetField("stated", "bool", "Whether the numbers are as stated, so that no effect follows", True),
-        DatasetField("codes", "strings", "Codes of what refuses it or leaves it open", True),
-    )
-    intro = "Receipts that the report looked at: of the interval, and what these were compared with"
-    return {
-        "receipts": Dataset("receipts", intro, (*held, *own)),
-        "comparisons": Dataset(
-            "comparisons", "Comparisons of the report, those that its page leaves out as well", pairs
-        ),
-    }
-
-
-def parquet(basis: Basis, data: WeekData) -> dict[str, bytes]:
-    """Both files by name."""
-    about = {
-        "format": f"{PARQUET_FORMAT}/{PARQUET_VERSION}",
-        "store": data.store,
-        "rules": data.rules,
-        "judge": data.judge,
-        "since": data.since.isoformat(),
-        "until": data.until.isoformat(),
-        "as_of": data.as_of.isoformat(),
-    }
-    names = ("metric", "status", "comparable", "path", "effect", "counted", "unknown", "ratio", "low", "high", "stated")
-    pairs = (
-        {name: getattr(item, name) for name in names}
-        | {"lane": lane, "a": [ref.id for ref in item.a], "b": [ref.id for ref in item.b]}
-        | {"codes": list(dict.fromkeys(reason.code for reason in item.reasons))}
-        for lane in sorted(basis.compared)
-        for item in basis.compared[lane]
-    )
-    return {
-        "comparisons.parquet": _file(datasets()["comparisons"], pairs, about),
-        "receipts.parquet": _file(datasets()["receipts"], map(_receipt, basis.looked), about),
-    }
-
-
-def _receipt(item: Looked) -> dict[str, Any]:
-    row = item.entry._asdict()
-    row["number"], row["run_lane"] = row.pop("seq"), row.pop("lane")
-    row["superseded_by"] = row["superseded_by"] or None
-    verdict = item.verdict
-    row |= dict.fromkeys(("judged_status", "judged_path", "judged_taints", "judged_errors"))
-    if verdict is not None:
-        row["judged_status"], row["judged_path"] = verdict.status, verdict.path
-        row["judged_taints"] = [kind.value for kind in verdict.tainted]
-        errors = (finding.code for finding in verdict.findings if finding.level is Level.ERROR)
-        row["judged_errors"] = list(dict.fromkeys(errors))
-    row["in_interval"] = item.in_interval
-    return row
-
-
-def _file(dataset: Dataset, rows: Iterable[dict[str, Any]], about: Mapping[str, str]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from receipts.workflows.datasets import arrow_schema
-
-    wanted = arrow_schema(dataset)
-    wanted = wanted.with_metadata({**wanted.metadata, **{name.encode(): text.encode() for name, text in about.items()}})
-    buffer = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(_columns(rows, wanted), schema=wanted),
-        buffer,
-        compression="zstd",
-        compression_level=_LEVEL,
-        version="2.6",
-        store_schema=True,
-    )
-    return buffer.getvalue()
-
-
-def _columns(rows: Iterable[dict[str, Any]], wanted: Any) -> Any:
-    """Rows as columns of a schema, by way of JSON lines.
-
-    `pyarrow.array` imports pandas, where there is one, before it takes a list: that costs five times what writing the
-    Parquet of a week does.
-    """
-    import orjson
-    import pyarrow as pa
-    from pyarrow.json import ParseOptions, ReadOptions, read_json
-
-    lines = b"\n".join(map(orjson.dumps, rows))
-    if not lines:
-        return wanted.empty_table().columns
-    whole = ReadOptions(use_threads=False, block_size=len(lines) + 1)
-    known = ParseOptions(explicit_schema=wanted, unexpected_field_behavior="ignore")
-    return read_json(pa.BufferReader(lines), whole, known).columns

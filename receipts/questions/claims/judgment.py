@@ -36,7 +36,7 @@ from receipts.judging.verdict import (
 )
 from receipts.metrics import Launch
 from receipts.questions.claims import assessment
-from receipts.questions.claims.assessment import wordings
+from receipts.questions.claims.wording import wordings
 from receipts.questions.comparisons import Comparisons, Floors, names_one
 from receipts.questions.sides import Join
 from receipts.receipt import Document, Parsed, parse, read

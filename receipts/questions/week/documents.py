@@ -18,8 +18,8 @@ from receipts.judging.verdict import ClaimVerdict, Comparison, Level, ReceiptVer
 from receipts.metrics import Launch
 from receipts.metrics.registry import Taint
 from receipts.questions.answers import AnsweredQuestion, answers, topology
-from receipts.questions.claims.assessment import footnote
 from receipts.questions.claims.judgment import judge
+from receipts.questions.claims.wording import footnote
 from receipts.questions.week.data import Described, Ref, ref_of
 from receipts.questions.week.events import DecisionRow, decided_of
 from receipts.receipt import Parsed
