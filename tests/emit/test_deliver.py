@@ -12,7 +12,7 @@ from threading import Thread
 
 import pytest
 
-from receipts.emit import Recorder, console
+from receipts.emit import Recorder, delivery
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_nothing_is_sent_unasked(tmp_path: Path, url: str, monkeypatch: pytest.M
 def test_what_cannot_be_delivered_says_so_and_how_to_send_it(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(console, "PATIENCE", 0.3)
+    monkeypatch.setattr(delivery, "PATIENCE", 0.3)
     silent = socket.create_server(("127.0.0.1", 0))
     cases = (
         (url, "wrong", "send a valid token"),

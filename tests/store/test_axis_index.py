@@ -17,7 +17,7 @@ from receipts.axes.configuration import configuration
 from receipts.axes.lane import Lane
 from receipts.questions.sides import StoredLaunches, asked
 from receipts.receipt import Parsed
-from receipts.store import Filters, Store, condition, documents, index, open_store, prepare
+from receipts.store import Filters, Store, condition, entries, index, open_store, prepare
 from receipts.store import index as reindex_module
 from receipts.store.address import address
 from receipts.store.database import reading, writing
@@ -556,7 +556,7 @@ def test_a_condition_on_an_axis_reads_no_document_where_the_index_is_whole(
     def refuse(*_: object) -> None:
         raise AssertionError("a document was read")
 
-    monkeypatch.setattr(documents, "documents_of", refuse)
+    monkeypatch.setattr(entries, "documents_of", refuse)
     filters = Filters((condition("numerics.learning_rate=5"),))
     assert len(list(store.find(filters))) == 1
 

@@ -14,7 +14,7 @@ from receipts.base.errors import NotFound, UsageError
 from receipts.judging.facts import ReachedShape
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, ListPlan, Store, Submitted, condition, open_store
-from receipts.store import documents as documents_module
+from receipts.store import entries as entries_module
 from receipts.store.database import reading
 from receipts.store.query import facts, lists
 from receipts.store.query.reports import facets as counts
@@ -221,7 +221,7 @@ def test_a_condition_that_reads_documents_says_so_and_passes_by_those_that_canno
         read.append(document.source)
         return parse(document)
 
-    monkeypatch.setattr(documents_module, "parse", counting)
+    monkeypatch.setattr(entries_module, "parse", counting)
     assert found(store, "run.site=hall-2") == ["b"]
     assert len(read) == 1
     asked = Filters(tuple(map(condition, ("run.site=hall-2", "lane=cpu-torch", "code.commit!=-"))))
