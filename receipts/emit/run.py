@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from receipts.emit import clock, ending, files, identity, run_record, termination
 from receipts.emit.clock import perf_counter_ns
-from receipts.emit.console import Console, deliver, server_url
+from receipts.emit.console import Console
 from receipts.emit.contract import UnstatedFact, missing, unknown_lane
 from receipts.emit.facts import CALLER, RECORDER
 from receipts.emit.files import make_folder
@@ -415,8 +415,10 @@ class RunState:
         if self.written:
             self._console.written(record, self.written, self.missing())
             with self._safely("the delivery"):
-                if url := server_url(self._asked):
-                    self._console.say(deliver(url, self.written))
+                from receipts.emit import delivery
+
+                if url := delivery.server_url(self._asked):
+                    self._console.say(delivery.deliver(url, self.written))
 
     def _close_journal(self, *, nothing: bool = False) -> None:
         from receipts.emit.document import MAX_STEPS

@@ -20,7 +20,7 @@ from receipts.ingest.record import LineRecord, RecordRows
 from receipts.ingest.record_reader import RecordReader
 from receipts.ingest.steps import rising
 from receipts.ingest.vocabulary import Label
-from receipts.readers.megatron import iteration, startup
+from receipts.readers.megatron import bridge, iteration, startup
 from receipts.readers.megatron.iteration import Divergence, Profiler
 from receipts.readers.megatron.startup import DUMP_BEGIN, Dump
 
@@ -63,7 +63,7 @@ class Megatron(RecordReader, table="megatron"):
         self._samples: tuple[int, float] | None = None
         self._dump = Dump()
         self._block = NestedDump()
-        self._times = iteration.StepTimes()
+        self._times = bridge.StepTimes()
         self._profiler = Profiler()
         self._divergence = Divergence(self.reading)
         self._launch = startup.Launch()
@@ -213,7 +213,7 @@ class Megatron(RecordReader, table="megatron"):
         if self._dump.values:
             megatron.state_arguments(reading, self._dump.values)
         if self._block.values:
-            iteration.configure_bridge(reading, self._block)
+            bridge.configure(reading, self._block)
         self._launch.state(reading)
         if len(self._lengths) == 1 and "batch.sequence_length" not in reading.stated:
             length, number = next(iter(self._lengths.items()))

@@ -21,7 +21,7 @@ from typing import Final
 from receipts.base.units import GIB
 from receipts.ingest.literals import SIZE, binary_size
 from receipts.ingest.reading import MAX_TEXT, AllocationFailure, Place
-from receipts.readers.oom.xla import refused
+from receipts.readers.oom.refusal import refused
 
 # A CUDA context, cuBLAS' and NCCL's usual buffers take below this; more is somebody's memory.
 USUAL_OUTSIDE: Final = 2 * GIB

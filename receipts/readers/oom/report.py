@@ -20,7 +20,7 @@ from receipts.ingest.literals import binary_size
 from receipts.ingest.prefix import Frame, frame, spoken
 from receipts.ingest.reader import LineReader
 from receipts.ingest.reading import AllocationFailure, Place, Reading
-from receipts.readers.oom import cuda, xla
+from receipts.readers.oom import cuda, refusal, xla
 
 MAX_TEXT: Final = 1 << 15
 # A new message; whatever was open of the same rank ends here.
@@ -237,10 +237,10 @@ class OomReader(LineReader):
             self._repeated.add((speaker, block.lines[0]))
         for note in cuda.notes(text):
             self.reading.remark("note", note, block.number)
-        if kept and xla.holds_scores(text):
+        if kept and refusal.holds_scores(text):
             # A buffer of batch, heads, rows and columns of scores is what no fused attention makes.
             self.reading.see("attention", "xla_unfused", "kernels", block.number)
-        kernel = xla.kernel(text)
+        kernel = refusal.kernel(text)
         if kernel is not None:
             self.reading.see("attention", kernel, "kernels", block.number)
         for failure in kept:
