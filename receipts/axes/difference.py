@@ -10,7 +10,7 @@ They do not decide what a launch runs on; that is held where host, driver and wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -198,10 +198,6 @@ def difference(
         else:
             tally.change(item.axis, member)
     opaque = {item.axis for item in alone if item.opaque}
-    # Flags that make the program of one side alone tell more.
-    flags = told_by(a), told_by(b)
-    apart_in = sorted(path for path in {*flags[0], *flags[1]} if flags[0].get(path) != flags[1].get(path))
-    telling = [Member(path, flags[0].get(path), flags[1].get(path)) for path in apart_in]
     return Difference(
         changed=tuple(Change(axis, tuple(members)) for axis, members in tally.changed.items()),
         # A changed axis is already counted: what else is unknown of it cannot add a second change.
@@ -217,7 +213,7 @@ def difference(
         ),
         derived=(*tally.follows, *_differing(a, b, Role.DERIVED)),
         blocks=_differing(a, b, Role.BLOCK),
-        regimes=(*_differing(a, b, Role.REGIME), *telling),
+        regimes=(*_differing(a, b, Role.REGIME), *_telling(a, b)),
         work=_differing(a, b, Role.WORK),
         equal=tuple(tally.equal),
         held=tuple(tally.held),
@@ -376,6 +372,14 @@ def _differing(a: Parsed, b: Parsed, role: Role) -> tuple[Member, ...]:
     left, right = a.flat.leaves, b.flat.leaves
     every = ((leaf.path, canonical(left.get(leaf.path)), canonical(right.get(leaf.path))) for leaf in leaves_of(role))
     return tuple(Member(path, va, vb) for path, va, vb in every if va != vb)
+
+
+def _telling(a: Parsed, b: Parsed) -> Iterator[Member]:
+    """Flags that make the program of one side alone tell more."""
+    left, right = told_by(a), told_by(b)
+    for path in sorted(left.keys() | right.keys()):
+        if left.get(path) != right.get(path):
+            yield Member(path, left.get(path), right.get(path))
 
 
 class _MemberTally:

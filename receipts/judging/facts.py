@@ -268,13 +268,7 @@ def shape_standing(
         and all(theirs >= own for theirs, own in zip(_size_of_shape(shape), mine, strict=True))
     ]
     if not holding:
-
-        def away(shape: ReachedShape) -> tuple[bool, float]:
-            """The fewest doublings, on as many chips rather than on more."""
-            sizes = zip(mine, _size_of_shape(shape), strict=True)
-            return (shape.chips or 0) > chips, math.prod(max(1.0, own / max(1, theirs)) for own, theirs in sizes)
-
-        return ShapeStanding("beyond", min(ceilings, key=away))
+        return ShapeStanding("beyond", min(ceilings, key=lambda shape: _beyond(shape, mine, chips)))
     same = any(_size_of_shape(shape) == mine and shape.chips == chips for shape in holding)
     larger = any(_size_of_shape(shape) != mine for shape in holding)
     # A validated ceiling says most; of two that say as much, the one that is nearest.
@@ -283,6 +277,12 @@ def shape_standing(
         key=lambda item: (ceiling_grade(item.launches, item.days, item.hosts) != "validated", _size_of_shape(item)),
     )
     return ShapeStanding("at" if same and not larger else "inside", best)
+
+
+def _beyond(shape: ReachedShape, mine: tuple[int, ...], chips: int) -> tuple[bool, float]:
+    """How far a size lies beyond a ceiling: whether that took more chips, then by how many times."""
+    sizes = zip(mine, _size_of_shape(shape), strict=True)
+    return (shape.chips or 0) > chips, math.prod(max(1.0, own / max(1, theirs)) for own, theirs in sizes)
 
 
 _size_of_shape: Final[Callable[[ReachedShape], tuple[int, ...]]] = attrgetter(*(name for name, _ in SHAPE))

@@ -8,7 +8,7 @@ replaces another file unasked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
@@ -193,12 +193,17 @@ def restore(file: Path, target: Address, audit: Callable[[Address], object] = la
                 raise UsageError(f"{target}: the database holds tables already; restore into an empty one")
             metadata.create_all(connection, checkfirst=False)
             version.create(connection)
-            driver: Any = connection.connection.driver_connection
             for table in metadata.sorted_tables:
-                names = [column.name for column in table.columns]
-                columns = ", ".join(f'"{name}"' for name in names)
-                with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({columns}) FROM STDIN') as stream:
-                    for row in chain.from_iterable(_rows(source, table)):
-                        stream.write_row([row[name] for name in names])
+                _copy_in(connection, table, chain.from_iterable(_rows(source, table)))
             _finish(connection)
     return copied
+
+
+def _copy_in(connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Rows into PostgreSQL by COPY."""
+    driver: Any = connection.connection.driver_connection
+    names = [column.name for column in table.columns]
+    columns = ", ".join(f'"{name}"' for name in names)
+    with driver.cursor() as cursor, cursor.copy(f'COPY "{table.name}" ({columns}) FROM STDIN') as stream:
+        for row in rows:
+            stream.write_row([row[name] for name in names])

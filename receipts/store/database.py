@@ -57,9 +57,12 @@ def connect(address: Address) -> Engine:
         logging.getLogger("psycopg").addHandler(_NOWHERE)
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.url.query}
         return create_engine(address.url, pool_size=2, connect_args=patience)
+    return _sqlite(address.file)
+
+
+def _sqlite(file: Path) -> Engine:
     import sqlite3
 
-    file = address.file
     with suppress(OSError), file.open("rb") as stream:  # SQLite says what is wrong with it, or makes it
         # It takes a file of a few bytes for an empty database, and would write over it.
         if (stream.read(len(_MAGIC)) or _MAGIC) != _MAGIC:

@@ -133,17 +133,7 @@ class Revalidation:
 
     def _receipts(self) -> Iterator[Rejudged]:
         for batch in self._stale.receipts():
-            judged: list[tuple[LastVerdict, Parsed]] = []
-            failed = []
-            for item in (item for item in batch if self._wanted([item.lane])):
-                document = Document(item.raw, item.id[:12])
-                try:
-                    if document.id != item.id:
-                        raise StoreError("its bytes were changed in the store; see: receipts audit")
-                    judged.append((item, parse_again(document)))
-                except ReceiptsError as error:
-                    label, before = item.document.get("label") or item.id[:12], item.document["status"]
-                    failed.append(Rejudged("receipt", (item.id,), label, before, None, (), str(error)))
+            judged, failed = _read([item for item in batch if self._wanted([item.lane])])
             again = judge_new([parsed for _, parsed in judged], self.store, self.rulebook)
             changes, new = [], []
             for (item, _), (_, verdict) in zip(judged, again, strict=True):
@@ -210,6 +200,21 @@ class Revalidation:
             if not self.dry_run and self._is_new(change, last.document):
                 self.store.published.record_claims([verdict])
             yield change
+
+
+def _read(batch: Sequence[LastVerdict]) -> tuple[list[tuple[LastVerdict, Parsed]], list[Rejudged]]:
+    """The receipts of verdicts, and those that cannot be read any more."""
+    receipts, failed = [], []
+    for item in batch:
+        document = Document(item.raw, item.id[:12])
+        try:
+            if document.id != item.id:
+                raise StoreError("its bytes were changed in the store; see: receipts audit")
+            receipts.append((item, parse_again(document)))
+        except ReceiptsError as error:
+            label, before = item.document.get("label") or item.id[:12], item.document["status"]
+            failed.append(Rejudged("receipt", (item.id,), label, before, None, (), str(error)))
+    return receipts, failed
 
 
 def _changed(

@@ -164,7 +164,22 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
     lanes = {item.receipt.run.lane for item in group}
     kinds = dict.fromkeys((lane, decided[item.id].shape) for lane in lanes for item in group if len(lanes) == 1)
     failures = (failure for item in group for failure in earlier_failures(known.get((item.id, "failures"), ())))
-    # The last word on each receipt: said in the store, by a stored receipt that names it, or within the group.
+    known_facts = Facts(
+        superseded=_superseded(connection, group),
+        shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
+        failures=tuple(dict.fromkeys(failures)),
+        now=datetime.now(UTC),
+        asked=True,
+        varied={
+            name: once(("varied", name), partial(varied, connection, name))
+            for name in sorted({item.receipt.run.context or "" for item in group} - {""})
+        },
+    )
+    return _with_related(group, known_facts.beside(group), known)
+
+
+def _superseded(connection: Connection, group: Sequence[Parsed]) -> dict[str, tuple[str, str]]:
+    """The last word on each receipt: said in the store, by a stored receipt that names it, or within the group."""
     superseded = dict(Facts.among(group).superseded)
     ids = [item.id for item in group]
     launches = {item.receipt.run.launch: item.id for item in group}
@@ -180,18 +195,7 @@ def facts(connection: Connection, group: Sequence[Parsed], once: Once) -> Facts:
         superseded[statement.receipt] = (statement.successor or "", statement.reason)
         if statement.successor == statement.receipt:  # its retraction was withdrawn
             del superseded[statement.receipt]
-    known_facts = Facts(
-        superseded=superseded,
-        shapes=tuple(item for kind in kinds for item in once(("shapes", kind), partial(_shapes, connection, kind))),
-        failures=tuple(dict.fromkeys(failures)),
-        now=datetime.now(UTC),
-        asked=True,
-        varied={
-            name: once(("varied", name), partial(varied, connection, name))
-            for name in sorted({item.receipt.run.context or "" for item in group} - {""})
-        },
-    )
-    return _with_related(group, known_facts.beside(group), known)
+    return superseded
 
 
 Kind = tuple[str, ShapeKey]  # a lane, with a geometry and a layout: what shapes are asked for by
