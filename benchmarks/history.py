@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterator
 from pathlib import Path
 
-from receipts.plugins.track.line import LevelChange, changes
+from receipts.plugins.track.change_points import LevelChange, changes
 
 MARK = ":::MLLOG"
 MIN_LAUNCHES = 8  # launches of a group that is replayed

@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from receipts.plugins.track.line import MIN_LAUNCHES, changes
+from receipts.plugins.track.change_points import MIN_LAUNCHES, changes
 
 RELEASE: Final = "apache-otava==0.8.0"
 # Needs Docker, uv or the terminal of its authors; none of them has a series of its own.

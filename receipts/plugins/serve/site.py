@@ -23,7 +23,7 @@ from starlette.routing import Route
 
 from receipts.base.environment import bundled_folder
 from receipts.base.errors import ReceiptsError
-from receipts.plugins.serve import guard, inbox, runs, view
+from receipts.plugins.serve import answered, guard, inbox, runs
 from receipts.plugins.serve.app import COOKIE, SECURITY, admitted
 from receipts.plugins.serve.guard import AccessDenied, Busy, RequestRefused
 from receipts.plugins.serve.operation import Call
@@ -48,16 +48,16 @@ VIEWS: Final[Mapping[str, Handler]] = {
     "/runs/{id}": runs.one_run,
     "/failures": inbox.failures,
     "/inbox": inbox.inbox,
-    "/decisions": view.decisions,
-    "/reports": view.reports,
+    "/decisions": answered.decisions,
+    "/reports": answered.reports,
 }
 # These take longer than a page may: they are answered one after another, and once for all who ask the same.
 COSTLY: Final[Mapping[str, Handler]] = {
     "/compare": runs.comparison,
-    "/bridge": view.Shown("bridge", "Bridge", ("a", "b"), needed=2),
-    "/histories": view.lines,
-    "/claims": view.claims,
-    "/claims/{claim_id}": view.Shown("claim show", "Claim"),
+    "/bridge": answered.Shown("bridge", "Bridge", ("a", "b"), needed=2),
+    "/histories": answered.lines,
+    "/claims": answered.claims,
+    "/claims/{claim_id}": answered.Shown("claim show", "Claim"),
 }
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from receipts.plugins.track.line import changes, host_effects
+from receipts.plugins.track.change_points import changes, host_effects
 
 SIGMA = 0.003
 
