@@ -59,9 +59,9 @@ _SECTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Serve a team": {},
     "Sign and prove": {},
     "Rules, lanes and axes": {
-        "rules": ("questions.receipts", "List the rules, or print one rule's page."),
-        "lanes": ("questions.receipts", "List the lanes, or show one."),
-        "axes": ("questions.receipts", "List every field of a receipt and its role."),
+        "rules": ("questions.rules", "List the rules, or print one rule's page."),
+        "lanes": ("questions.rules", "List the lanes, or show one."),
+        "axes": ("questions.rules", "List every field of a receipt and its role."),
     },
     "Maintain the store": {
         "pin": ("decisions", "Give a receipt a name, for example @golden."),

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from receipts.estimate.setup import LATENT, OFF, Architecture, EstimateInputs, Layer
+from receipts.estimate.inputs import LATENT, OFF, EstimateInputs
+from receipts.estimate.setup import Architecture, Layer
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops import Geometry, geometry_of
 from receipts.metrics.flops.geometry import (

@@ -13,14 +13,12 @@ from typing import Any, Literal, NamedTuple
 
 from receipts.estimate.activations import NONE, policy_of
 from receipts.estimate.architecture import adds_up, architecture, idle
+from receipts.estimate.inputs import OFF, Assumed, EstimateInputs, assume_unpriced, served_in
 from receipts.estimate.setup import (
     FSDP,
     MEGATRON,
-    OFF,
     TORCH,
     Architecture,
-    Assumed,
-    EstimateInputs,
     Fp8,
     FrameworkMemory,
     OptimizerKind,
@@ -28,10 +26,8 @@ from receipts.estimate.setup import (
     RankBatch,
     Setup,
     Types,
-    assume_unpriced,
     framework_memory_of,
     optimizer_of,
-    served_in,
 )
 from receipts.estimate.weights import parameters_total
 from receipts.metrics.flops.geometry import INDEXER_BACKEND, is_windowed

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 from receipts.axes.lane import Lane
 from receipts.axes.shape import SEQUENCE_LENGTH
 from receipts.estimate.estimate import ParameterFamily, fullest, least, most, parameter_families, routing_block
+from receipts.estimate.inputs import Assumed
 from receipts.estimate.resolve import Circumstances, resolve
 from receipts.estimate.saved_tensors import RoutingScratch
-from receipts.estimate.setup import Assumed, Setup
+from receipts.estimate.setup import Setup
 from receipts.estimate.shrink import Shrink, pairs, shrinks
 from receipts.estimate.surface import OUTSIDE, Surface, SurfaceName
 from receipts.receipt import Parsed
