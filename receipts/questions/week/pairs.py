@@ -205,11 +205,9 @@ def ended(judged: Sequence[JudgedPair], status: str, most: int) -> Cut[JudgedPai
     Refused ones have no number to believe: those with the fewest axes come first.
     """
     kept = [item for item in judged if item.status == status]
-    size = {id(item): abs(math.log(item.ratio)) for item in kept if item.ratio and status != "rejected"}
-    kept.sort(
-        key=lambda item: (
-            *(item.comparable != "yes", -size.get(id(item), 0.0), max(1, len(item.counted))),
-            len(item.unknown),
-        )
-    )
-    return cut(kept, most)
+
+    def weight(item: JudgedPair) -> tuple[bool, float, int, int]:
+        size = abs(math.log(item.ratio)) if item.ratio and status != "rejected" else 0.0
+        return item.comparable != "yes", -size, max(1, len(item.counted)), len(item.unknown)
+
+    return cut(sorted(kept, key=weight), most)
