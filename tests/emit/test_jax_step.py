@@ -223,6 +223,10 @@ def small(jax: Any, tokens: Any, weights: Any) -> Any:
     return jax.value_and_grad(loss)(weights)
 
 
+def norm_of(jax: Any, gradients: Any) -> float:
+    return float(jax.numpy.sqrt(sum(jax.numpy.sum(leaf**2) for leaf in jax.tree.leaves(gradients))))
+
+
 def weights(jax: Any) -> Any:
     ones = jax.numpy.ones
     table = {"wte": ones((VOCABULARY, WIDTH)), "head": ones((WIDTH, VOCABULARY))}
@@ -245,6 +249,8 @@ class TestLoops:
         rec.finish()
         receipt = json.loads((tmp_path / "run.json").read_text())
         measured = receipt["measurement"]
+        first = small(jax, jax.numpy.zeros((ROWS, LENGTH), int), weights(jax))[1]
+        assert measured["gradient_norm"]["last"] == pytest.approx(norm_of(jax, first))
         assert measured["tokens_per_step"] == ROWS * LENGTH == receipt["batch"]["global_batch"] * LENGTH
         assert len(measured["step_durations_seconds"]) == 6
         assert measured["loss"]["last"] == pytest.approx(float(losses[-1]))
@@ -299,15 +305,39 @@ class TestLoops:
         norm = json.loads((tmp_path / "run.json").read_text())["measurement"]["gradient_norm"]
         assert norm["last"] == pytest.approx(float(true), rel=1e-4)
 
+    @pytest.mark.parametrize("checked", [True, False])
+    def test_a_norm_within_a_split_step_is_that_of_the_mean(self, jax: Any, checked: bool) -> None:
+        def step(held: Any, tokens: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            if not checked:
+                grads = jax.lax.psum(grads, "data")
+            every = jax.tree.map(lambda leaf: leaf / mesh.size, grads)
+            return jax.tree.map(lambda old, new: old - new, held, every), jax.lax.pmean(loss, "data")
+
+        devices = jax.devices()
+        mesh, spec = jax.sharding.Mesh(devices, ("data",)), jax.sharding.PartitionSpec
+        split = jax.shard_map(
+            step, mesh=mesh, in_specs=(spec(), spec("data")), out_specs=(spec(), spec()), check_vma=checked
+        )
+        held = weights(jax)
+        tokens = jax.numpy.arange(mesh.size * ROWS * LENGTH).reshape(-1, LENGTH) % VOCABULARY
+        closed = jax.make_jaxpr(jax.jit(split))(held, tokens)
+        program = jax_program.StepProgram(closed)
+        compute = program.norm(closed, jax_facts.parameter_arguments(program), loops=False)
+        assert compute is not None
+        value = jax.jit(compute)(*jax.tree.leaves((held, tokens)))
+        assert float(value) == pytest.approx(norm_of(jax, small(jax, tokens, held)[1]), rel=1e-4)
+
     def test_gradients_alone_make_steps_where_others_update_the_weights(self, jax: Any, tmp_path: Path) -> None:
         rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)
         watch = JitWatch(jax, rec.start)
         gradients = jax.jit(lambda held, tokens: small(jax, tokens, held))
         held, tokens = weights(jax), jax.numpy.zeros((ROWS, LENGTH), int)
         for _ in range(5):
+            before = held
             for _ in range(2):
                 loss, grads = gradients(held, tokens)
-            held = jax.tree.map(lambda old, new: old - 0.1 * new, held, grads)
+            held = jax.tree.map(lambda old, new: old - 0.0 * new, held, grads)
         rec.finish()
         watch.close()
         receipt = json.loads((tmp_path / "run.json").read_text())
@@ -315,6 +345,9 @@ class TestLoops:
         assert receipt["measurement"]["tokens_per_step"] == 2 * ROWS * LENGTH
         assert receipt["batch"]["accumulation"] == 2
         assert receipt["measurement"]["loss"]["last"] == pytest.approx(float(loss))
+        assert receipt["measurement"]["gradient_norm"]["last"] == pytest.approx(
+            norm_of(jax, small(jax, tokens, before)[1])
+        )
 
     def test_what_is_compiled_ahead_of_time_is_recorded_without_a_line(self, jax: Any, tmp_path: Path) -> None:
         rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True)

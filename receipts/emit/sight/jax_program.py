@@ -14,7 +14,7 @@ from receipts.emit.probes import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any, NamedTuple
 
     class Place(NamedTuple):
@@ -35,6 +35,8 @@ _WIDTHS = ("fp64", "fp32", "bf16", "fp16", "fp8", "int8")
 # given, as a running total does; or it is a root.
 SMOOTH, FORWARD, LATE, ROOT, GIVEN = 1, 2, 4, 8, 16
 _KEEPS_ROOT = ("convert_element_type", "squeeze", "reshape", "broadcast_in_dim", "psum", "pmax", "copy")
+# What leaves gradients the gradients, as their sum over devices.
+_SUMS = ("psum", "psum2", "psum_invariant", "pvary", "pbroadcast")
 _FUSED = ("dot_product_attention_fwd", "flash", "splash", "mha", "fmha", "fused_attn_forward")
 
 
@@ -132,6 +134,8 @@ class StepProgram:
         self.split: dict[int, Any] = {}
         self.copies: set[int] = set()
         self._left = MAX_EQUATIONS
+        self._path: tuple[Any, ...] = ()
+        self._gradients: list[tuple[tuple[Any, ...], list[Any], dict[int, tuple[int, ...]]]] = []
         scope = Scope({id(variable): at for at, variable in enumerate(jaxpr.invars)})
         scope.follows = {
             id(variable): SMOOTH | GIVEN * (not _shape(variable))
@@ -142,7 +146,9 @@ class StepProgram:
         # What each result follows from.
         self.results = [scope.follows.get(id(variable), 0) for variable in jaxpr.outvars]
         self.given_back = {(_shape(variable), _dtype(variable)) for variable in jaxpr.outvars}
-        self.gradients, self.gives_gradients = _gradients(jaxpr, scope)
+        gradients, self.gives_gradients = _gradients(jaxpr, scope)
+        # Where the gradients may be: the equations that lead there, the variables, and the arguments as they are there.
+        self._gradients = [((), gradients, dict(enumerate(self.arguments))), *self._gradients]
 
     def _visit(self, jaxpr: Any, scope: Scope, outer: Place) -> None:
         for equation in jaxpr.eqns:
@@ -209,7 +215,13 @@ class StepProgram:
                 if out is not variable and (origin := inside.origins.get(id(variable))) is not None:
                     inside.origins[id(variable)] = min(origin, ~origin)
                     self.rounds.setdefault(_argument(origin), place.times * length * (name == "scan"))
+            path, self._path = self._path, (*self._path, equation)
             self._visit(program, inside, place._replace(times=place.times * length, devices=devices))
+            if not place.part and name != "cond" and (gradients := _gradients(program, inside)[0]):
+                origins = ((inside.origins.get(id(variable)), _shape(variable)) for variable in program.invars)
+                known = {_argument(origin): shape for origin, shape in origins if origin is not None}
+                self._gradients.append((self._path, gradients, known))
+            self._path = path
             for variable, out in zip(equation.outvars, program.outvars, strict=False):
                 scope.take(variable, inside, out)
                 if name in ("scan", "while"):
@@ -221,6 +233,30 @@ class StepProgram:
         whole = self.arguments[_argument(origin)]
         if devices > 1 and whole[:1] == (devices,) and _shape(variable) == whole[1:]:
             self.copies.add(_argument(origin))
+
+    def norm(self, closed: Any, parameters: Sequence[int], *, loops: bool) -> Callable[..., Any] | None:
+        """What computes the norm of the first step's gradients from the program's arguments; None where it cannot.
+
+        They are the variables with the parameters' shapes, within a loop where one call makes many steps alone.
+        """
+        for path, gradients, known in sorted(self._gradients, key=lambda item: len(item[0])):
+            names = [equation.primitive.name for equation in path]
+            if loops != any(name in ("scan", "while") for name in names) or names.count("shard_map") > 1:
+                continue
+            if {*parameters} - {*known}:
+                continue
+            specs: dict[tuple[int, ...], set[Any]] = {}
+            shapes = []
+            for at in parameters:
+                one = at in self.copies and known[at][:1] == (1,)
+                shapes.append(known[at][one:])
+                specs.setdefault(shapes[-1], set()).add(() if at in self.copies else tuple(self.split.get(at) or ()))
+            alike = sorted(shapes) == sorted(_shape(item) for item in gradients)
+            if alike and ("shard_map" not in names or all(len(every) == 1 for every in specs.values())):
+                split = [next(iter(specs[_shape(item)])) for item in gradients]
+                part = closed.jaxpr, closed.consts
+                return lambda *given: norm(_evaluated(*part, path, gradients, split, given))
+        return None
 
     def _devices(self, equation: Any, sides: list[int | None]) -> int:
         """Over how many devices `shard_map` or `pmap` splits what it holds."""
@@ -298,11 +334,19 @@ def _gradients(jaxpr: Any, scope: Scope) -> tuple[list[Any], bool]:
     takers: dict[int, list[Any]] = {}
     given: dict[int, Any] = {}
     rounds: dict[int, int] = {}
+    literals: dict[int, Any] = {}  # within `shard_map` they are told apart from what differs between devices
     late = {name for name, follows in scope.follows.items() if follows & LATE}
     for equation in jaxpr.eqns:
         part = _part(str(equation.source_info.name_stack), "")
         begins = any(True for _ in _programs(equation)) and not late & {id(item) for item in equation.invars}
-        added = equation.primitive.name in ("add", "add_any") and all(id(item) in given for item in equation.invars)
+        name = equation.primitive.name
+        added = name in ("add", "add_any") and all(id(item) in given for item in equation.invars)
+        if name in _SUMS:
+            pairs = list(zip(equation.invars, equation.outvars, strict=True))
+            given |= {id(out): out for item, out in pairs if id(item) in given}
+            literals |= {id(out): item.val for item, out in pairs if hasattr(item, "val")}
+            rounds |= {id(out): 1 for _, out in pairs}
+            continue
         if part == "backward" or (part != "again" and begins) or added:
             given |= {id(item): item for item in equation.outvars if id(item) in late and "float" in _dtype(item)}
             rounds |= dict.fromkeys(map(id, equation.outvars), int(equation.params.get("length", 1)))
@@ -314,18 +358,46 @@ def _gradients(jaxpr: Any, scope: Scope) -> tuple[list[Any], bool]:
     gradients = []
     for name, equations in takers.items():
         (first, *others), item = equations, given[name]
-        by = getattr(first.invars[-1], "val", getattr(first.invars[0], "val", None))
+        last = first.invars[-1]
+        by = getattr(last, "val", literals.get(id(last), getattr(first.invars[0], "val", None)))
         divided = first.primitive.name == "div" or (first.primitive.name == "mul" and by and by * rounds[name] == 1)
         gradients.append(first.outvars[0] if not others and by is not None and divided else item)
     return gradients, any(_shape(item) and id(item) in given for item in jaxpr.outvars)
 
 
-def norm_of_gradients(closed: Any, gradients: list[Any], given: list[Any]) -> Any:
-    """The norm of these variables of a program, computed beside the step from its arguments, and unread."""
-    core, jax = imported.module("jax._src.core"), imported.module("jax")
-    part = core.ClosedJaxpr(closed.jaxpr.replace(outvars=gradients), closed.consts)
+def _evaluated(
+    jaxpr: Any, consts: Any, path: tuple[Any, ...], gradients: list[Any], split: list[Any], given: Sequence[Any]
+) -> list[Any]:
+    """The gradients, where these equations lead to them: of a loop those of its first round."""
+    evaluate = imported.part("jax.core", "eval_jaxpr") or imported.part("jax._src.core", "eval_jaxpr")
+    if not path:
+        return list(evaluate(jaxpr.replace(outvars=gradients), consts, *given))
+    (equation, *rest), jax = path, imported.module("jax")
+    params, name = equation.params, equation.primitive.name
+    computed = iter(
+        evaluate(jaxpr.replace(outvars=[item for item in equation.invars if not hasattr(item, "val")]), consts, *given)
+    )
+    taken = [item.val if hasattr(item, "val") else next(computed) for item in equation.invars]
+    if name == "while":
+        taken = taken[params["cond_nconsts"] :]
+    elif name == "scan":
+        first = params["num_consts"] + params["num_carry"]
+        taken[first:] = [item[-1 if params["reverse"] else 0] for item in taken[first:]]
+    inner = params["body_jaxpr" if name == "while" else "jaxpr"]
+    body = getattr(inner, "jaxpr", inner), getattr(inner, "consts", ())
+    if name != "shard_map":
+        return _evaluated(*body, tuple(rest), gradients, split, taken)
+    manual = {*params["newly_manual_axes"]}
 
-    return jax.jit(lambda *given: norm(core.jaxpr_as_fun(part)(*given)))(*given)
+    def local(*given: Any) -> list[Any]:
+        every = _evaluated(*body, tuple(rest), gradients, split, given)
+        # What no device has a part of is the same on all of them, or its mean is what they will take.
+        over = (tuple(sorted(manual - axes(spec))) for spec in split)
+        return [jax.lax.pmean(item, names) if names else item for item, names in zip(every, over, strict=True)]
+
+    specs = [imported.module("jax.sharding").PartitionSpec(*spec) for spec in split]
+    keys = {key: params[key] for key in ("mesh", "in_specs", "check_vma")}
+    return list(jax.shard_map(local, out_specs=specs, axis_names=manual, **keys)(*taken))
 
 
 def norm(gradients: list[Any]) -> Any:

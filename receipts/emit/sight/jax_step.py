@@ -99,6 +99,9 @@ class SeenStep(RecordedStep):
         self._program = program = jax_program.StepProgram(closed)
         self._loop.stated(jax_facts.facts(program))
         self._steps = max(1, jax_facts.steps(program))
+        if self._steps > 1 and not any(flags & jax_program.ROOT for flags in program.results):
+            # Before the call: the steps of the next one are measured.
+            quietly(self._loop, "gradient norm", self._compute_norm, closed, call)
         leaves = tree.tree_flatten_with_path(call)[0]
         if arguments := jax_results.arguments(call, program.arguments):
             self._loop.stated({"model.architecture": jax_facts.architecture(program, arguments)})
@@ -161,29 +164,32 @@ class SeenStep(RecordedStep):
         quietly(self._loop, "the compiled step", self._compiled)
 
     def _ask_norm(self) -> None:
-        """Have the norm of the gradients computed once, before the next call, where the job gives none back.
-
-        It costs another compile of the step's forward and backward pass, and so is not asked for where the first one
-        took long, nor where several processes would have to compute it together.
-        """
-        program, closed, before = self._program, self._traced, self._look
-        if program is None or closed is None or self._steps > 1 or closed.jaxpr.effects:
-            return
-        shapes = Counter(program.arguments[at] for at in jax_facts.parameter_arguments(program))
-        whole = Counter(item.aval.shape for item in program.gradients) == shapes
-        if not whole or imported.module("jax").process_count() > 1 or self._seconds > MAX_SECONDS:
+        """Have the norm of the gradients computed once, before the next call, where the job gives none back."""
+        closed, before = self._traced, self._look
+        if closed is None or self._steps > 1:
             return
 
         def look(*call: Any) -> None:
             self._look = before
             if before is not None:
                 before(*call)
-            arguments = jax_results.arguments(call, program.arguments)
-            if arguments and self._rec.steps < (self._rec._run.record.warmup or 0):
-                given = [leaf for _, leaf in arguments]
-                self._rec.gradient_norm(jax_program.norm_of_gradients(closed, program.gradients, given))
+            self._compute_norm(closed, call)
 
         self._look = look
+
+    def _compute_norm(self, closed: Any, call: Call) -> None:
+        """Compute the norm of this call's first gradients beside the step.
+
+        It costs another compile of the step's forward and backward pass, and so is not done where the first one took
+        long, nor where several processes would have to compute it together.
+        """
+        program, jax = self._program, imported.module("jax")
+        if program is None or closed.jaxpr.effects or jax.process_count() > 1 or self._seconds > MAX_SECONDS:
+            return
+        compute = program.norm(closed, jax_facts.parameter_arguments(program), loops=self._steps > 1)
+        arguments = jax_results.arguments(call, program.arguments)
+        if compute is not None and arguments and self._rec.steps < (self._rec._run.record.warmup or 0):
+            self._rec.gradient_norm(jax.jit(compute)(*(leaf for _, leaf in arguments)))
 
     def _results(self, result: Any) -> None:
         """After every call: keep loss and norm, which are read at the end, and have the step's end waited for."""
@@ -303,6 +309,7 @@ class SeenGradients(SeenStep):
         self._now = (0, 0)
         self._micros: list[Any] = []
         self._passes: list[int] = []
+        self._sums: list[Any] = []  # of a step's gradients so far
         self._look = None
 
     def begin_past(self, calls: list[tuple[int, int]], call: Call) -> None:
@@ -342,16 +349,32 @@ class SeenGradients(SeenStep):
             self._after(result)
         if self._loss is not None:
             self._micros.append(self._loss(result))
+        if self._program is not None and self._program.gives_gradients:
+            self._add(result, first)
         if not first:
             return
         if self._micros:
             self._rec.loss(jax_results.mean(self._micros))
         if self._landings is not None and self._least is not None:
             self._landings.put(self._least(result))
-        once = self._passes[0] == 1 and self._program is not None and self._program.gives_gradients
-        if once and self._rec.steps <= (self._rec._run.record.warmup or 0):
-            leaves = imported.module("jax.tree_util").tree_leaves(result[-1] if type(result) is tuple else result)
-            self._rec.gradient_norm(imported.module("jax").jit(jax_program.norm)(leaves))
+
+    def _add(self, result: Any, first: bool) -> None:
+        """Take the norm of a warm-up step's gradients: of several calls, of their mean."""
+        rec, jax = self._rec, imported.module("jax")
+        if rec.steps > (rec._run.record.warmup or 0):
+            self._sums = []
+            return
+        leaves = jax.tree_util.tree_leaves(result[-1] if type(result) is tuple else result)
+        if first and self._sums:
+            calls = self._passes[-2]
+            rec.gradient_norm(jax.jit(lambda sums: jax_program.norm(sums) / calls)(self._sums))
+        elif self._passes[0] == 1:
+            rec.gradient_norm(jax.jit(jax_program.norm)(leaves))
+        if self._passes[0] > 1 and (first or self._sums):
+            # The caller may write over what it was given.
+            self._sums = [
+                item.copy() if first else item + own for item, own in zip(leaves, self._sums or leaves, strict=True)
+            ]
 
     def _ask_norm(self) -> None:
         """The gradients are there."""
