@@ -21,7 +21,7 @@ from receipts.judging.rulebook import Rulebook
 from receipts.plugins.study.bridge import bridge
 from receipts.plugins.track.line import history_of
 from receipts.plugins.track.watch import watch
-from receipts.questions.comparisons import MAX_COMPARED, neighbours
+from receipts.questions.neighbours import MAX_COMPARED, neighbours
 from receipts.questions.preflight import preflight
 from receipts.receipt import Document, Parsed, parse
 from receipts.store import Filters, Store, condition

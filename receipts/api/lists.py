@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from receipts.judging.claim import Claim
     from receipts.judging.rulebook import Rulebook, RuleSet
     from receipts.judging.verdict import ClaimVerdict
-    from receipts.questions.comparisons import JudgedNeighbour, Neighbourhood
+    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
     from receipts.questions.week.data import BestResult
     from receipts.questions.week.frontier import LaneCourse
     from receipts.questions.week.reader import Item, ReportReader

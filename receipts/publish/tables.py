@@ -31,7 +31,7 @@ from receipts.publish.readings import effect_word, ends, moved, number, signed, 
 from receipts.publish.text import words
 
 if TYPE_CHECKING:
-    from receipts.questions.comparisons import JudgedNeighbour, Neighbourhood
+    from receipts.questions.neighbours import JudgedNeighbour, Neighbourhood
     from receipts.questions.noise import LaneNoise
     from receipts.stats.noise import GateCheck, SelfCheck
     from receipts.store import Entry as StoredReceipt

@@ -18,7 +18,7 @@ from receipts.judging.rule import Topic
 from receipts.judging.rulebook import Rulebook
 from receipts.questions.answers import answers
 from receipts.questions.claims.judgment import waits
-from receipts.questions.comparisons import reasons
+from receipts.questions.neighbours import reasons
 from receipts.questions.plan import layout_problems
 from receipts.questions.week.reader import may_reuse, without_asking
 

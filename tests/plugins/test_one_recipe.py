@@ -28,7 +28,8 @@ from receipts.plugins.study.sweep import sweep
 from receipts.questions import noise
 from receipts.questions.claims.judgment import gather as gather_claim
 from receipts.questions.claims.judgment import judge
-from receipts.questions.comparisons import Comparisons, neighbours
+from receipts.questions.comparisons import Comparisons
+from receipts.questions.neighbours import neighbours
 from receipts.questions.week.links import Links
 from receipts.questions.week.reader import ReportReader
 from receipts.questions.week.survival import Retests

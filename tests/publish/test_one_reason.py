@@ -13,7 +13,8 @@ import section_store as section
 from receipts.judging.findings import refusals
 from receipts.publish.comparison import answer_line
 from receipts.publish.page import text
-from receipts.questions.comparisons import Comparisons, reasons
+from receipts.questions.comparisons import Comparisons
+from receipts.questions.neighbours import reasons
 from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import Week
 from receipts.receipt import Parsed

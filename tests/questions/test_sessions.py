@@ -16,7 +16,8 @@ from receipts.api.comparison import compared
 from receipts.judging.verdict import Comparison, LeftOut
 from receipts.publish.comparison import answer_line
 from receipts.publish.page import text
-from receipts.questions.comparisons import Comparisons, neighbours
+from receipts.questions.comparisons import Comparisons
+from receipts.questions.neighbours import neighbours
 from receipts.questions.week.collect import collect
 from receipts.questions.week.interval import asked
 from receipts.receipt import Parsed

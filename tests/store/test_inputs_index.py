@@ -14,7 +14,7 @@ import pytest
 from receipts.axes import catalogue
 from receipts.axes.configuration import configuration
 from receipts.questions.commands import recipe
-from receipts.questions.comparisons import neighbours
+from receipts.questions.neighbours import neighbours
 from receipts.questions.sides import groups
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, condition, open_store

@@ -216,7 +216,7 @@ def neighbours(
     from receipts.api.lists import neighbours_as_data
     from receipts.axes import axis_named
     from receipts.publish.tables import neighbours as page
-    from receipts.questions.comparisons import neighbours
+    from receipts.questions.neighbours import neighbours
 
     if axis is not None:
         axis = axis_named(axis)

@@ -32,7 +32,7 @@ from receipts.plugins.study.chain import (
 )
 from receipts.plugins.study.lattice import END, MAX_CHAINS, MAX_JUDGED_HOPS, START, Edge, Lattice, Search, graph_of
 from receipts.plugins.study.missing_runs import MAX_AXES, Ground, Route, cheapest
-from receipts.questions.comparisons import reasons
+from receipts.questions.neighbours import reasons
 from receipts.receipt import Parsed
 
 if TYPE_CHECKING:
