@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from receipts.base.errors import ReceiptsError, RuleError, StoreError
 from receipts.judging.judge import VERSION
 from receipts.judging.rulebook import Rulebook
-from receipts.judging.verdict import verdict_to_json
+from receipts.judging.verdict import Comparison, verdict_to_json
 from receipts.questions.comparisons import Comparisons
 from receipts.receipt import Document, Parsed, parse_again
 from receipts.workflows.submit import judge_new
@@ -160,17 +160,8 @@ class Revalidation:
             verdict = item.document
             names = (*verdict["a"], *verdict["b"])
             label = f"{verdict['label_a']} → {verdict['label_b']} on {verdict['metric']}"
-            # Anew, of the launches that the sides had then, those among them that did not count.
-            gone = [(one["side"], one["receipt"]) for one in verdict.get("lost", ())]
-            named = verdict.get("named") if gone or "named" in verdict else None
             try:
-                a, b = (
-                    [self.store.parsed(name) for name in (*verdict[side], *(one for of, one in gone if of == side))]
-                    for side in ("a", "b")
-                )
-                asked = comparisons.asked(a, b, "only")._replace(pooled=verdict.get("pooled", False))
-                sides = comparisons.sides(asked, verdict["metric"], named)
-                document = comparisons.verdict(sides, waivers=dict(verdict["waivers"]), study=verdict["study"])
+                document = self._compare(verdict, comparisons)
             except (RuleError, StoreError):
                 raise
             except ReceiptsError as error:
@@ -181,6 +172,18 @@ class Revalidation:
             if not self.dry_run and self._is_new(change, verdict):
                 self.store.record(document)
             yield change
+
+    def _compare(self, verdict: Mapping[str, Any], comparisons: Comparisons) -> Comparison:
+        """Anew, of the launches that the sides had then, those among them that did not count."""
+        gone = [(one["side"], one["receipt"]) for one in verdict.get("lost", ())]
+        named = verdict.get("named") if gone or "named" in verdict else None
+        a, b = (
+            [self.store.parsed(name) for name in (*verdict[side], *(one for of, one in gone if of == side))]
+            for side in ("a", "b")
+        )
+        asked = comparisons.asked(a, b, "only")._replace(pooled=verdict.get("pooled", False))
+        sides = comparisons.sides(asked, verdict["metric"], named)
+        return comparisons.verdict(sides, waivers=dict(verdict["waivers"]), study=verdict["study"])
 
     # Claims
 

@@ -16,6 +16,7 @@ from receipts.judging.verdict import Level
 from receipts.questions.week.collect import Basis, Looked, WeekData
 
 if TYPE_CHECKING:
+    from receipts.questions.week.data import JudgedPair
     from receipts.workflows.datasets import Dataset
 
 
@@ -78,14 +79,7 @@ def parquet(basis: Basis, data: WeekData) -> dict[str, bytes]:
         "until": data.until.isoformat(),
         "as_of": data.as_of.isoformat(),
     }
-    names = ("metric", "status", "comparable", "path", "effect", "counted", "unknown", "ratio", "low", "high", "stated")
-    pairs = (
-        {name: getattr(item, name) for name in names}
-        | {"lane": lane, "a": [ref.id for ref in item.a], "b": [ref.id for ref in item.b]}
-        | {"codes": list(dict.fromkeys(reason.code for reason in item.reasons))}
-        for lane in sorted(basis.compared)
-        for item in basis.compared[lane]
-    )
+    pairs = (_pair(lane, item) for lane in sorted(basis.compared) for item in basis.compared[lane])
     return {
         "comparisons.parquet": _file(datasets()["comparisons"], pairs, about),
         "receipts.parquet": _file(datasets()["receipts"], map(_receipt, basis.looked), about),
@@ -105,6 +99,17 @@ def _receipt(item: Looked) -> dict[str, Any]:
         row["judged_errors"] = list(dict.fromkeys(errors))
     row["in_interval"] = item.in_interval
     return row
+
+
+def _pair(lane: str, item: JudgedPair) -> dict[str, Any]:
+    names = ("metric", "status", "comparable", "path", "effect", "counted", "unknown", "ratio", "low", "high", "stated")
+    return {
+        **{name: getattr(item, name) for name in names},
+        "lane": lane,
+        "a": [ref.id for ref in item.a],
+        "b": [ref.id for ref in item.b],
+        "codes": list(dict.fromkeys(reason.code for reason in item.reasons)),
+    }
 
 
 def _file(dataset: Dataset, rows: Iterable[dict[str, Any]], about: Mapping[str, str]) -> bytes:
