@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from receipts.plugins.judge.trial import ALONE, LOOKS, RATE, interval, next_level
+from receipts.plugins.judge.boundary import ALONE, LOOKS, RATE, interval, next_level
 
 SIGMA = 0.003  # of a launch, in logs
 EFFECTS = (0.002, 0.05)  # of changes that are true, even in logs

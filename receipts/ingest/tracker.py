@@ -22,12 +22,12 @@ from statistics import median
 from typing import Any, Final
 
 from receipts.ingest.arguments import Arguments, Leaves
+from receipts.ingest.dispatched import SLOW, Events, not_steady
 from receipts.ingest.literals import flattened
 from receipts.ingest.megatron import state_arguments as state_megatron
 from receipts.ingest.reader import configurations
 from receipts.ingest.reading import Peaks, Reading
 from receipts.ingest.record_reader import SIZES
-from receipts.ingest.step_events import SLOW, Events, not_steady
 from receipts.ingest.steps import FIELDS
 from receipts.ingest.vocabulary import Label, labels, table, tables
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from receipts.base.errors import InputError, NotFound, UsageError
 from receipts.base.units import counted, signed_percent
+from receipts.plugins.judge.boundary import ALONE, next_level
 from receipts.plugins.judge.outcome import Outcome, outcome_of
-from receipts.plugins.judge.trial import ALONE, NO_CAMPAIGN, SIDES, Trial, decision, kept_before, next_level, trials
+from receipts.plugins.judge.trial import NO_CAMPAIGN, SIDES, Trial, decision, kept_before, trials
 from receipts.publish.page import Cell, Code, Mark, Page, Section, State, sections_of, table_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,9 @@ from receipts.judging.rule import Topic
 from receipts.judging.side import fewer_rows, first_norms, parted, rows_of_loss
 from receipts.judging.verdict import Finding, Level, Question
 from receipts.metrics import Launch
+from receipts.plugins.judge.boundary import ALONE, MAX_TURNS, TurnInterval, interval, turns_missing
 from receipts.plugins.judge.trees import DATA
-from receipts.plugins.judge.trial import ALONE, MAX_TURNS, SIDES, TurnInterval, interval, turns_missing
+from receipts.plugins.judge.trial import SIDES
 from receipts.questions.comparisons import Comparisons
 from receipts.questions.gate import share
 

@@ -23,7 +23,8 @@ from receipts.base.errors import InputError, NoStore, NotFound, Problem, UsageEr
 from receipts.base.plugins import service
 from receipts.cli import output
 from receipts.cli.session import Session, verb
-from receipts.plugins.judge.trial import LOOKS, MAX_TURNS, NO_CAMPAIGN, SESSION, Asked
+from receipts.plugins.judge.boundary import LOOKS, MAX_TURNS
+from receipts.plugins.judge.trial import NO_CAMPAIGN, SESSION, Asked
 
 if TYPE_CHECKING:
     from receipts.plugins.judge.trees import SideFolder, Sides

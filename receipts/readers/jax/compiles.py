@@ -31,10 +31,10 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from receipts.ingest import vocabulary
+from receipts.ingest.compile_order import CompileOrder, place
 from receipts.ingest.literals import counted
 from receipts.ingest.reader import JsonReader, LineReader
 from receipts.ingest.reading import CompileSpan, Reading, Tally, alike
-from receipts.ingest.step_events import CompileOrder, place
 from receipts.ingest.steps import STEP_ANCHORS, step_of
 
 _TRACED: Final = re.compile(r"(?:for )?(\S{1,200}) (?:id=\d+ )?defined at (\S{1,400}?):(\d+)")

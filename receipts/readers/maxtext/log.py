@@ -18,12 +18,12 @@ from typing import ClassVar, Final
 
 from receipts.base.units import CLOCK, SCALES
 from receipts.ingest import vocabulary
+from receipts.ingest.dispatched import Events, not_steady
 from receipts.ingest.literals import FIGURE, number
 from receipts.ingest.reader import Spans
 from receipts.ingest.reading import Reading, Reason
 from receipts.ingest.record import Form, RecordRows
 from receipts.ingest.record_reader import RANK, RecordReader
-from receipts.ingest.step_events import Events, not_steady
 from receipts.ingest.steps import ABSENT, StepTable, rising
 from receipts.ingest.vocabulary import Label
 from receipts.readers.maxtext import configuration as maxtext_config

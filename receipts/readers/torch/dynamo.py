@@ -16,11 +16,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from receipts.ingest.compile_order import CompileOrder, place
 from receipts.ingest.literals import counted, literal
 from receipts.ingest.prefix import repeated
 from receipts.ingest.reader import JsonReader, LineReader
 from receipts.ingest.reading import UNNAMED_FUNCTION, CompileEvent, CompileSpan, Reading, Tally
-from receipts.ingest.step_events import CompileOrder, place
 from receipts.ingest.steps import STEP_ANCHORS
 
 _GROUPS: Final = ("frames", "stats", "aot_autograd", "inductor", "graph_break", "unimplemented", "aten_mm_info")

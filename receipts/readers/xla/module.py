@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
 
+from receipts.ingest.compile_order import place
 from receipts.ingest.reading import TRANSFERS, Level, Reading, Tally
-from receipts.ingest.step_events import place
 from receipts.readers.xla import operations
 from receipts.readers.xla.operations import Dots, dtype, first_narrow, shape
 

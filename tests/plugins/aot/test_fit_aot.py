@@ -42,7 +42,7 @@ def test_what_is_not_compiled_says_why() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_decoder_has_the_parameters_that_are_counted(tied: bool) -> None:
     pytest.importorskip("jax")
-    from receipts.plugins.aot.step import elements, period_of, tree
+    from receipts.plugins.aot.parameters import elements, period_of, tree
 
     made = small(A, E, M, R, A, E, M, R, MLP)
     made = replace(made, model=replace(made.model, tied=tied, mtp=(A,), mtp_depth=1))

@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from benchmarks.hacks.launches import Shelf, Tree, edited, launch, times, typed, written
 from receipts.base.errors import InputError, NotFound, UsageError
+from receipts.plugins.judge.boundary import ALONE, LOOKS, RATE, interval, next_level
 from receipts.plugins.judge.outcome import names_data, quantity
 from receipts.plugins.judge.trees import measures, sides
-from receipts.plugins.judge.trial import ALONE, LOOKS, RATE, Asked, asked_of, interval, next_level
+from receipts.plugins.judge.trial import Asked, asked_of
 
 Make = Callable[[int], Tree]
 # What the clean base is changed by: its code, and nothing that is computed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from receipts.ingest.reading import MemoryRow, Reading
 from receipts.ingest.scan import scan
-from receipts.readers.torch.messages import TorchMemoryReader
+from receipts.readers.torch.memory import TorchMemoryReader
 
 TABLE = """
 |===========================================================================|
