@@ -4,9 +4,9 @@ Parameters come from ``Config param k: v`` lines, a tuning dictionary, or text s
 `configs/base.yml` and of what `pyconfig.py` derives from them (``emb_dim`` follows from ``base_emb_dim``; the derived
 one is what was built). Values print as Python shows them, enumerations as ``OptimizerType.ADAMW``.
 
-Hosts that write to one file: Ray names its workers; without names, a record that repeats another is one's copy.
+Several hosts may write to one file: Ray names its workers; without names, a record that repeats another is a copy.
 
-Lines on the system name versions of JAX, the backend, and below it the platform of a TPU's. Its GB are GiB: every
+Lines on the system name versions of JAX, the backend, and below it the platform of a TPU's. MaxText's GB are GiB: every
 figure was divided by 2**30 before it was rounded. `max_utils.py`: ``Using (GB) 44.63 / 95.74 (46.615835%) on
 TPU_0(process=0,(0,0,0,0))`` is bytes_in_use / bytes_limit of one device; ``Total memory size: 14.2 GB, Output size: …``
 is what the compiler planned for the step, and since July 2026 says *estimated*. Forks print the plan in bytes.

@@ -3,9 +3,9 @@
 Source: the reports `cuda_gpu_kern_sum` and `cuda_gpu_kern_gb_sum` (before 2023 `gpukernsum`) of the Nsight Systems user
 guide. The head of a table names its unit, `Total Time (ns)`; the time of all kernels of one name is in it.
 
-The SQLite export of Nsight Systems, opened read-only. Source: "SQLite Schema Reference" in the Nsight Systems user
-guide. Times are nanoseconds after the session's start, of which `TARGET_INFO_SESSION_START_TIME` says when it was;
-names are numbers of `StringIds`; `copyKind` 2 is device to host; bits 24 to 47 of a `globalPid` are the process.
+The SQLite export is opened read-only. Source: "SQLite Schema Reference" in the same guide. Times are nanoseconds after
+the session's start, of which `TARGET_INFO_SESSION_START_TIME` says when it was; names are numbers of `StringIds`;
+`copyKind` 2 is device to host; bits 24 to 47 of a `globalPid` are the process.
 
 Spans are kernels, copies and graphs with their launches and the NVTX ranges around them. A launch is the call of the
 runtime of the same process with the kernel's ``correlationId``; the upper bits of a ``globalTid`` are the

@@ -1,9 +1,7 @@
 """XLA's out-of-memory messages: what a TPU's compiler refuses, what the runtime cannot load or place, and GPU pools.
 
 Wordings of libtpu 0.0.6 to 0.0.42, of openxla's error pages (E0100, E0101, E1000, E1001, E3000, E3001) and of its GPU
-allocators. XLA's ``G``, ``M`` and ``K`` are binary.
-
-Of its GPU client: its pools, asynchronous ones, and what the driver refuses.
+allocators: the client's pools, asynchronous ones, and what the driver refuses. XLA's ``G``, ``M`` and ``K`` are binary.
 """
 
 from __future__ import annotations

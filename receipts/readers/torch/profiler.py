@@ -1,11 +1,11 @@
 """torch.profiler: the printed `key_averages` table, operators that a loop summed itself, and Chrome traces.
 
-`key_averages().table()` of torch.profiler: sums by name, cut at a number of rows. Source: PyTorch
+`key_averages().table()` prints sums by name, cut at a number of rows. Source: PyTorch
 `torch/autograd/profiler_util.py`, `_build_table`: columns two blanks apart under dashes, names cut at a width with
 dots, times with units of their own. A table shows the largest rows, so that nothing follows from a name that is not in
 it.
 
-Operators of a torch.profiler run, summed by the loop itself and kept as JSON in the place of a trace. ``{"producer":
+A loop may sum its operators itself, and keep them as JSON in the place of a trace: ``{"producer":
 "torch.profiler", "steps": 2, "operators": {NAME: n}}``; an entry may be ``{"count": n, "types": […]}``, or
 ``matrix_types`` counts the types of all multiplications. The loops under ``benchmarks/`` and ``examples/`` write it.
 
