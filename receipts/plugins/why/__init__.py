@@ -9,5 +9,5 @@ PLUGIN = Plugin(
         )
     },
     questions=("questions",),
-    services={"spans": "profile", "sections": "sections", "weekly": "sections"},
+    services={"spans": "profile", "sections": "sections", "weekly": "weekly"},
 )

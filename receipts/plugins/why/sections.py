@@ -1,23 +1,17 @@
-"""What the pages of a receipt, of a comparison and of the week show of time profiles, where there are any."""
+"""What the pages of a receipt and of a comparison show of time profiles, where there are any."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from receipts.publish.page import Figure, Section, table_of
+from receipts.publish.page import Section, table_of
 from receipts.publish.text import words
 
 if TYPE_CHECKING:
     from receipts.api.comparison import Comparison
-    from receipts.plugins.why.page import Waterfall
     from receipts.plugins.why.profile import Profile
-    from receipts.questions.week.collect import WeekData
-    from receipts.questions.week.data import LaneWeek
-    from receipts.questions.week.reader import ReportReader
     from receipts.receipt import Parsed
     from receipts.store import Store
 
@@ -96,35 +90,3 @@ def _section(profile: Profile) -> Section:
         table_of(say("largest"), "kernel or operator… | class ^1 | #a step [ms] | #times ^2", kernels),
     )
     return Section("profile", say("profile"), tables=tables, fold=say("profile_fold"))
-
-
-MAX_PICTURES: Final = 6
-say = words("why")
-
-
-def gathered(reader: ReportReader, lanes: Sequence[LaneWeek]) -> list[Waterfall]:
-    """The waterfalls of a week's accepted comparisons, in the order of the report; none of a table that is refused."""
-    from receipts.plugins.why.explanation import METRIC, explain
-    from receipts.plugins.why.page import waterfall
-
-    drawn: list[Waterfall] = []
-    for pair in (pair for lane in lanes for pair in lane.accepted):
-        a, b = ([reader.item(reader.entry(ref.id)).parsed for ref in side] for side in (pair.a, pair.b))
-        if len(drawn) < MAX_PICTURES and all(any(map(has_traces, side)) for side in (a, b)):
-            verdict = reader.comparisons.compare(a, b, METRIC)
-            if (one := waterfall(explain(verdict, (a, b), reader.store))) is not None:
-                drawn.append(one)
-    return drawn
-
-
-def section(data: WeekData) -> Section | None:
-    """The pictures; None in a week without traces."""
-    from receipts.plugins.why.page import amount, picture
-
-    drawn: list[Waterfall] = data.added[__name__]
-    figures = []
-    for number, item in enumerate(drawn, 1):
-        rows = [(what, amount(what, start, stop)) for what, start, stop, _ in item.bars]
-        table = table_of(f"{item.a} → {item.b}", "part of a step | #time", rows)
-        figures.append(Figure(f"why-{number}", (f"{item.a} → {item.b}",), partial(picture, item), table))
-    return Section("why", say("section"), (say("picture"),), figures=tuple(figures)) if figures else None

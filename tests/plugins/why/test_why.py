@@ -234,7 +234,8 @@ def test_the_weekly_report_has_the_waterfall_of_an_accepted_comparison(shell: Sh
     page = (shell.folder / "week" / "index.html").read_text(encoding="utf-8")
     assert page.count('<svg xmlns="http://www.w3.org/2000/svg"') >= 1
     assert "Where the step's time went" in html.unescape(page)
-    (drawn,) = json.loads((shell.folder / "week" / "report.json").read_bytes())["added"].values()
+    added = json.loads((shell.folder / "week" / "report.json").read_bytes())["added"]
+    drawn = added["receipts.plugins.why.weekly"]
     assert len(drawn) == 1
     assert len(drawn[0]["bars"]) <= 10
 
