@@ -18,10 +18,10 @@ from receipts.base.environment import read_config
 from receipts.base.errors import UsageError
 from receipts.plugins.reach import notices
 from receipts.plugins.reach.notices import Notice, targets
-from receipts.plugins.serve import workers as looking
+from receipts.plugins.serve import notices as looking
+from receipts.plugins.serve.notices import Standing, changes
 from receipts.plugins.serve.run import with_pages
 from receipts.plugins.serve.server import Server
-from receipts.plugins.serve.workers import Standing, changes
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 LEFT = report_store.launches("x", path__witnessed__attention="math", run__started="2026-03-09T09:00:00+00:00")

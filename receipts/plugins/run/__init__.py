@@ -8,7 +8,7 @@ PLUGIN = Plugin(
         "run": Verb(
             "verbs", "Plan and launch", "Launch a plan; if memory runs out, launch a smaller one.", after="fit"
         ),
-        "template": Verb("verbs", "Plan and launch", "Print a job file that records, for a cluster.", after="run"),
+        "template": Verb("template", "Plan and launch", "Print a job file that records, for a cluster.", after="run"),
     },
     services={"launch": "record"},
 )

@@ -119,8 +119,8 @@ def prepared(url: str | None, rulebook: Rulebook, options: ServeOptions, host: s
     from limits import parse
 
     from receipts.plugins.serve.guard import LOCAL, Limits
+    from receipts.plugins.serve.notices import SERVE
     from receipts.plugins.serve.server import Server, Settings
-    from receipts.plugins.serve.workers import SERVE
     from receipts.store import open_store
     from receipts.store.credentials import Tokens
 

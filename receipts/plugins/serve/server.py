@@ -26,7 +26,8 @@ from receipts.api.store import Store
 from receipts.base.environment import Actor
 from receipts.base.plugins import services
 from receipts.plugins.serve.guard import LOCAL, AccessDenied, Busy, ComparisonSlots, Limits
-from receipts.plugins.serve.workers import Notices, Writer
+from receipts.plugins.serve.notices import Notices
+from receipts.plugins.serve.workers import Writer
 from receipts.questions.comparisons import Floors
 from receipts.store import Store as Opened
 from receipts.store.credentials import PREFIX, Token, Tokens

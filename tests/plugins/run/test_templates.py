@@ -19,7 +19,7 @@ from command_line import Shell
 from receipts.base.errors import NotFound, UsageError
 from receipts.emit import identity
 from receipts.plugins.run import record
-from receipts.plugins.run.verbs import rendered, templates
+from receipts.plugins.run.template import rendered, templates
 
 CHECKOUT = Path(record.__file__).parents[3]
 SRUN = """#!/usr/bin/env python3
