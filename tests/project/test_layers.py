@@ -94,6 +94,7 @@ def test_the_table_of_where_a_change_goes_names_every_room_and_only_what_is_ther
     page = (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = page.partition("## Where a change goes")[2].partition("\n## ")[0]
     places = set(re.findall(r"`((?:receipts|validators|reports|tests)/[\w./-]*)`", table))
+    places = {name for name in places if not re.search(r"/(?:NAME|CODE)\b|/CODE_", name)}  # what is to be made
     assert {name for name in places if not (root / name).exists()} == set()
     rooms = {path.parent for path in (root / "receipts").glob("*/__init__.py") if path.parent.name not in RINGS_BELOW}
     rooms |= {path.parent for path in (root / "receipts" / "plugins").glob("*/__init__.py")}
