@@ -117,7 +117,7 @@ class Writer:
     def _configure(self, connection: Connection, new: Sequence[Configuration]) -> dict[bytes, int]:
         parts = {part for item in new for part in item.parts.values()} - self._values.keys()
         if parts:
-            self._values |= index._interned(connection, parts)
+            self._values |= index.interned(connection, parts)
         first = 1 + (connection.execute(select(func.max(configurations.c.seq))).scalar() or 0)
         rows, axes = [], []
         for seq, item in enumerate(new, first):

@@ -120,12 +120,7 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
     known = _known(connection, _OF_WHOLE, every)
     new = {key: every[key] for key in sorted(every.keys() - known.keys())}
     if new:
-        parts = {key_of(part): part for item in new.values() for part in item.parts.values()}
-        interned = _known(connection, OF_VALUE, parts)
-        if unknown := sorted(parts.keys() - interned.keys()):
-            _NEW_VALUES.counted(connection, [(*key, parts[key].value) for key in unknown], by=2)
-            interned |= _known(connection, OF_VALUE, unknown)  # and those that another writer inserted first
-        values = {parts[key]: seq for key, seq in interned.items()}
+        values = interned(connection, {part for item in new.values() for part in item.parts.values()})
         rows = [(*key, *columns_of(item, values)) for key, item in new.items()]
         inserted = _NEW_CONFIGURATIONS.counted(connection, rows, by=2)
         numbered = ((seq, every[digest, bytes(whole)]) for digest, whole, seq in inserted)
@@ -134,6 +129,16 @@ def numbers(connection: Connection, wanted: Iterable[Configuration]) -> dict[byt
         engine_of(connection).write(connection, [(_AXIS, named)], end=False)
         known |= _known(connection, _OF_WHOLE, new)
     return {whole: seq for (_, whole), seq in known.items()}
+
+
+def interned(connection: Connection, wanted: Iterable[AxisPart]) -> dict[AxisPart, int]:
+    """Numbers of axis values; those that are new are written."""
+    every = {key_of(part): part for part in wanted}
+    known = _known(connection, OF_VALUE, every)
+    if new := sorted(every.keys() - known.keys()):
+        _NEW_VALUES.counted(connection, [(*key, every[key].value) for key in new], by=2)
+        known |= _known(connection, OF_VALUE, new)  # and those that another writer inserted first
+    return {every[key]: seq for key, seq in known.items()}
 
 
 def _known(connection: Connection, lookup: Lookup, keys: Iterable[tuple[Any, bytes]]) -> dict[tuple[Any, bytes], int]:

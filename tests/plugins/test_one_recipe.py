@@ -32,10 +32,8 @@ from receipts.questions.comparisons import Comparisons
 from receipts.questions.neighbours import neighbours
 from receipts.questions.week.links import Links
 from receipts.questions.week.reader import ReportReader
-from receipts.questions.week.survival import Retests
 from receipts.receipt import Parsed
 from receipts.store import Filters, Store, open_store
-from receipts.store.stale import LastComparison
 from receipts.workflows.revalidate import Revalidation
 from thorough import unless_thorough
 
@@ -153,7 +151,7 @@ class Surfaces:
     def __init__(self, store: Store) -> None:
         self.store, self.rules = store, cases.rulebook()
         reader = ReportReader(store, self.rules, AS_OF)
-        self.reader, self.links, self.retests = reader, Links(reader, reader.items(reader.rows)), Retests(reader, AS_OF)
+        self.reader, self.links = reader, Links(reader, reader.items(reader.rows))
         self.checker = Checker(self.rules, lambda: store)
         self.comparisons = Comparisons(store, self.rules)
         self.near: dict[str, dict[str, Comparison]] = {}
@@ -166,11 +164,11 @@ class Surfaces:
         yield "bridge", bridged.compared(bridged.a, bridged.b).verdict
         yield "lint", self.checker._compared(a, b, get(METRIC))
         yield "claims", claimed(self.store, a, b)
-        again = LastComparison(1, json.loads(json.dumps(verdict_to_json(first))))
+        again = json.loads(json.dumps(verdict_to_json(first)))
         yield "revalidate", Revalidation(self.store, self.rules)._compare(again, self.comparisons)
         one, other = (self.reader.item(self.store.entry(item.id)) for item in (a, b))
         yield "report links", self.links.between(one, other, METRIC)
-        yield "report retests", self.retests._compared(a, b, METRIC)
+        yield "report retests", self.reader.comparisons.compare([a], [b], METRIC, named=(), beside=())
 
     def neighbour(self, a: Parsed, like: Comparison) -> Comparison | None:
         if a.id not in self.near:

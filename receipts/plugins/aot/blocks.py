@@ -41,20 +41,22 @@ def rotate(x: Array) -> Array:
     return jnp.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1).astype(x.dtype)
 
 
-def sharded(function: Any, mesh: Mesh, inputs: Any, out: Any) -> Any:
-    """A function of one rank's part."""
-    return jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=out, check_vma=False)
-
-
 def attention(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     """Grouped-query attention, by the splash kernel or with stored scores."""
+    model = setup.model
     y = checkpoint_name(norm(x, p["norm"]), "norm output")
     q = checkpoint_name(rotate(jnp.einsum("bsh,hnd->bsnd", y, p["q"])), "query, key, value")
     k = checkpoint_name(rotate(jnp.einsum("bsh,hnd->bsnd", y, p["k"])), "query, key, value")
     v = checkpoint_name(jnp.einsum("bsh,hnd->bsnd", y, p["v"]), "query, key, value")
     inner = _splash if setup.fused_attention else _scores
     heads = PartitionSpec(BATCH, None, "tensor", None)
-    core = sharded(partial(inner, 1.0 / math.sqrt(setup.model.head_dim)), mesh, (heads, heads, heads), heads)
+    core = jax.shard_map(
+        partial(inner, 1.0 / math.sqrt(model.head_dim)),
+        mesh=mesh,
+        in_specs=(heads, heads, heads),
+        out_specs=heads,
+        check_vma=False,
+    )
     return x + jnp.einsum("bsnd,ndh->bsh", core(q, k, v), p["out"])
 
 
@@ -118,7 +120,13 @@ def experts(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     stream = PartitionSpec(BATCH, None, None)
     bank: Parameters = {name: PartitionSpec("expert", None, "tensor") for name in ("gate", "up") if name in p}
     bank["down"] = PartitionSpec("expert", "tensor", None)
-    routed = sharded(partial(_dispatch, setup), mesh, (bank, stream, stream), stream)
+    routed = jax.shard_map(
+        partial(_dispatch, setup),
+        mesh=mesh,
+        in_specs=(bank, stream, stream),
+        out_specs=stream,
+        check_vma=False,
+    )
     out = routed({name: p[name] for name in bank}, y, scores)
     if setup.model.shared_ffn:
         out = out + feed_forward(
@@ -164,6 +172,22 @@ def _dispatch(setup: Setup, bank: Parameters, y: Array, scores: Array) -> Array:
     return flat.reshape(batch, length, hidden)
 
 
+def _projected(setup: Setup, p: Parameters, x: Array) -> tuple[Array, ...]:
+    y = checkpoint_name(norm(x, p["norm"]), "norm output")
+    values = checkpoint_name(jnp.einsum("bsh,hnp->bsnp", y, p["value"]), "projections")
+    gate = checkpoint_name(jnp.einsum("bsh,hnp->bsnp", y, p["gate"]), "projections")
+    keys = checkpoint_name(jnp.einsum("bsh,hgn->bsgn", y, p["keys"]), "projections")
+    queries = checkpoint_name(jnp.einsum("bsh,hgn->bsgn", y, p["queries"]), "projections")
+    step = checkpoint_name(jnp.einsum("bsh,hn->bsn", y, p["step"]), "projections")
+    return values, gate, keys, queries, step
+
+
+def _finish(p: Parameters, x: Array, scanned: Array, gate: Array) -> Array:
+    core = checkpoint_name(scanned, "scan output")
+    gated = norm(core * jax.nn.silu(gate), p["gate_norm"])
+    return x + jnp.einsum("bsnp,nph->bsh", checkpoint_name(gated, "gated output"), p["out"])
+
+
 def convolve(x: Array, taps: Array) -> Array:
     """Causal depthwise convolution over the sequence."""
     padded = jnp.pad(x, ((0, 0), (taps.shape[0] - 1, 0), (0, 0), (0, 0)))
@@ -172,21 +196,20 @@ def convolve(x: Array, taps: Array) -> Array:
 
 def mamba(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     """Selective state space in the chunked dual form (Dao and Gu 2024, arXiv:2405.21060, section 6)."""
-    y = checkpoint_name(norm(x, p["norm"]), "norm output")
-    named = partial(checkpoint_name, name="projections")
-    values, gate = (named(jnp.einsum("bsh,hnp->bsnp", y, p[name])) for name in ("value", "gate"))
-    keys, queries = (named(jnp.einsum("bsh,hgn->bsgn", y, p[name])) for name in ("keys", "queries"))
-    step = named(jnp.einsum("bsh,hn->bsn", y, p["step"]))
+    values, gate, keys, queries, step = _projected(setup, p, x)
     groups = keys.shape[2]
     values, keys, queries = convolve(values, p["conv_v"]), convolve(keys, p["conv_k"]), convolve(queries, p["conv_q"])
     delta = jax.nn.softplus(step.astype(jnp.float32) + p["bias"])
     heads = PartitionSpec(BATCH, None, "tensor", None)
     shared = heads if groups % setup.layout.tensor == 0 else PartitionSpec(BATCH, None, None, None)
-    inputs = (heads, shared, shared, PartitionSpec(BATCH, None, "tensor"), PartitionSpec("tensor"))
-    scanned = sharded(_state_space, mesh, inputs, heads)(values, keys, queries, delta, -jnp.exp(p["decay"]))
-    core = checkpoint_name(scanned + values * p["skip"][:, None].astype(x.dtype), "scan output")
-    gated = norm(core * jax.nn.silu(gate), p["gate_norm"])
-    return x + jnp.einsum("bsnp,nph->bsh", checkpoint_name(gated, "gated output"), p["out"])
+    scanned = jax.shard_map(
+        _state_space,
+        mesh=mesh,
+        in_specs=(heads, shared, shared, PartitionSpec(BATCH, None, "tensor"), PartitionSpec("tensor")),
+        out_specs=heads,
+        check_vma=False,
+    )(values, keys, queries, delta, -jnp.exp(p["decay"]))
+    return _finish(p, x, scanned + values * p["skip"][:, None].astype(x.dtype), gate)
 
 
 def cut(t: Array, size: int) -> Array:

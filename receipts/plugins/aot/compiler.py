@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -63,36 +63,42 @@ class CompiledStep:
 
 def refusals(setup: Setup) -> tuple[str, ...]:
     """Why this setup cannot be compiled here; empty if it can."""
+    return tuple(_refusals(setup))
+
+
+def _refusals(setup: Setup) -> Iterator[str]:
     layout, model = setup.layout, setup.model
-    why: list[str] = []
-    chips = layout.tensor * layout.expert * layout.shard
+    chips = layout.tensor * layout.expert * _data(setup)
     if setup.serving:
-        why.append("only a train step is compiled, and run.kind is serving")
+        yield "only a train step is compiled, and run.kind is serving"
     if layout.pipeline > 1 or layout.context > 1:
-        why.append("pipeline and context parallelism are not compiled: the step is one SPMD program; set both to 1")
+        yield "pipeline and context parallelism are not compiled: the step is one SPMD program; set both to 1"
     if chips not in TOPOLOGIES:
-        why.append(f"{chips} chips are not a v6e slice; there are {', '.join(map(str, TOPOLOGIES))}")
+        yield f"{chips} chips are not a v6e slice; there are {', '.join(map(str, TOPOLOGIES))}"
     if layout.zero == 2:
-        why.append("state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all")
+        yield "state sharding of stage 2 is not compiled; XLA shards gradients with the parameters, or not at all"
     if any(BlockKind.SPARSE_ATTENTION in layer for layer in model.layers) and model.indexer is None:
-        why.append("the widths of the indexer of sparse attention are not stated")
+        yield "the widths of the indexer of sparse attention are not stated"
     if not setup.fused_selection:
-        why.append("attention over chosen keys is compiled in blocks that store no scores; set model.sparse_attention")
+        yield "attention over chosen keys is compiled in blocks that store no scores; set model.sparse_attention"
     if setup.types.compute not in (2.0, 4.0) or setup.types.parameter not in (2.0, 4.0):
-        why.append("only 16 and 32 bit types are compiled")
+        yield "only 16 and 32 bit types are compiled"
     if model.latent is None and model.kv_heads and model.kv_heads % layout.tensor:
-        why.append(f"{model.kv_heads} key-value heads are not divided by tensor {layout.tensor}")
+        yield f"{model.kv_heads} key-value heads are not divided by tensor {layout.tensor}"
     for optimizer in (setup.matrix_optimizer, setup.other_optimizer):
         if optimizer.states and optimizer.state_bytes not in (2.0, 4.0):
-            why.append(f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled")
+            yield f"{optimizer.name} with states of {optimizer.state_bytes:g} bytes is not compiled"
     if model.recurrence is not None and model.recurrence.heads % layout.tensor:
-        why.append(f"{model.recurrence.heads} heads of M2RNN are not divided by tensor {layout.tensor}")
+        yield f"{model.recurrence.heads} heads of M2RNN are not divided by tensor {layout.tensor}"
     stateful = {BlockKind.MAMBA, BlockKind.RECURRENT, BlockKind.DELTA} & {
         kind for layer in model.layers for kind in layer
     }
     if stateful and model.ssm_inner % model.ssm_heads:
-        why.append("the inner width is not divided by model.ssm_heads")
-    return tuple(why)
+        yield "the inner width is not divided by model.ssm_heads"
+
+
+def _data(setup: Setup) -> int:
+    return setup.layout.shard
 
 
 def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})) -> CompiledStep:
@@ -105,16 +111,7 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
     reasons = refusals(setup)
     if reasons:
         raise UsageError("--aot: " + "; ".join(reasons))
-    # libtpu must not look for a metadata server, and jax must not look for a TPU.
-    for name, value in (
-        ("TPU_SKIP_MDS_QUERY", "1"),
-        ("JAX_PLATFORMS", "cpu"),
-        ("TPU_ACCELERATOR_TYPE", "v6e-4"),
-        ("TPU_WORKER_HOSTNAMES", "localhost"),
-        # No chip is used, so that two compiles may run beside one another.
-        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
-    ):
-        os.environ.setdefault(name, value)
+    _environment()
     try:
         import jax
         import jaxlib
@@ -146,13 +143,26 @@ def compile_step(setup: Setup, options: Mapping[str, str] = MappingProxyType({})
     )
 
 
+def _environment() -> None:
+    """libtpu must not look for a metadata server, and jax must not look for a TPU."""
+    for name, value in (
+        ("TPU_SKIP_MDS_QUERY", "1"),
+        ("JAX_PLATFORMS", "cpu"),
+        ("TPU_ACCELERATOR_TYPE", "v6e-4"),
+        ("TPU_WORKER_HOSTNAMES", "localhost"),
+        # No chip is used, so that two compiles may run beside one another.
+        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),
+    ):
+        os.environ.setdefault(name, value)
+
+
 def _mesh(setup: Setup):  # type: ignore[no-untyped-def]  # jax.sharding.Mesh, which is imported in the body only
     import numpy
     from jax.experimental import topologies
     from jax.sharding import Mesh
 
     layout = setup.layout
-    shape = (layout.shard, layout.expert, layout.tensor)
+    shape = (_data(setup), layout.expert, layout.tensor)
     chips = int(numpy.prod(shape))
     topology = topologies.get_topology_desc(
         platform="tpu",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from jax.sharding import Mesh, PartitionSpec
 from receipts.estimate.saved_tensors import QUERIES
 from receipts.estimate.setup import Setup
 from receipts.metrics.flops.geometry import Indexer, Mamba3
-from receipts.plugins.aot.blocks import BATCH, Array, Parameters, convolve, cut, norm, rotate, sharded
+from receipts.plugins.aot.blocks import BATCH, Array, Parameters, convolve, cut, norm, rotate
 
 _HEADS = PartitionSpec(BATCH, None, "tensor", None)
 _STREAM = PartitionSpec(BATCH, None, None)
@@ -25,11 +26,15 @@ _KEPT = "query, key, value"
 _CHUNK = 64  # steps of Mamba-3 whose ranks are worked through at once
 
 
+def sharded(function: Any, mesh: Mesh, inputs: tuple[Any, ...], out: Any) -> Any:
+    """A function of one rank's part."""
+    return jax.shard_map(function, mesh=mesh, in_specs=inputs, out_specs=out, check_vma=False)
+
+
 def latent(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
     """Multi-head latent attention, every head with keys and values of its own."""
     _, _, q, place, vector = _latent(setup, p, x)
-    places = jnp.broadcast_to(place[:, :, None], (*place.shape[:2], q.shape[2], place.shape[2]))
-    k = jnp.concatenate([jnp.einsum("bsc,ndc->bsnd", vector, p["k_up"]), places], -1)
+    k = jnp.concatenate([jnp.einsum("bsc,ndc->bsnd", vector, p["k_up"]), _spread(place, q.shape[2])], -1)
     q, k, v = (checkpoint_name(t, _KEPT) for t in (q, k, jnp.einsum("bsc,ncd->bsnd", vector, p["v_up"])))
     core = sharded(partial(_attend, 1.0 / math.sqrt(q.shape[3])), mesh, (_HEADS, _HEADS, _HEADS), _HEADS)(q, k, v)
     return x + jnp.einsum("bsnd,ndh->bsh", checkpoint_name(core, "attention output"), p["out"])
@@ -50,12 +55,7 @@ def selecting(setup: Setup, mesh: Mesh, p: Parameters, x: Array) -> Array:
         q = checkpoint_name(jnp.concatenate([absorbed, whole[..., nope:]], -1), _KEPT)
         k = checkpoint_name(jnp.concatenate([vector, place], -1)[:, :, None], _KEPT)
         v, keys = k[..., :rank], PartitionSpec(BATCH, None, None, None)
-    # Queries, key and weights of the indexer, whole on every rank.
-    y, low = jax.lax.stop_gradient(y), jax.lax.stop_gradient(low)
-    named = partial(checkpoint_name, name="index queries and keys")
-    key = named(jnp.einsum("bsh,hd->bsd", y, p["index_k"]))
-    index = rotate(jnp.einsum("bsr,rnd->bsnd", low, p["index_q"]))
-    indexed = named(index), named(norm(key, p["index_norm"])), named(jnp.einsum("bsh,hn->bsn", y, p["index_w"]))
+    indexed = _index(setup, p, jax.lax.stop_gradient(y), jax.lax.stop_gradient(low))
     shared = (PartitionSpec(BATCH, None, None, None), _STREAM, _STREAM)
     run = partial(_attend, 1.0 / math.sqrt(q.shape[3]), indexer=setup.model.indexer, ranks=setup.layout.tensor)
     core, loss = sharded(run, mesh, (_HEADS, keys, keys, *shared), (_HEADS, PartitionSpec(BATCH)))(q, k, v, *indexed)
@@ -80,6 +80,18 @@ def _latent(setup: Setup, p: Parameters, x: Array) -> tuple[Array, ...]:
     down = checkpoint_name(jnp.einsum("bsh,hr->bsr", y, p["kv_down"]), "latent vectors")
     place = rotate(down[..., None, shape.key_value :])[:, :, 0]
     return y, low, q, place, norm(down[..., : shape.key_value], p["kv_norm"])
+
+
+def _spread(place: Array, heads: int) -> Array:
+    return jnp.broadcast_to(place[:, :, None], (*place.shape[:2], heads, place.shape[2]))
+
+
+def _index(setup: Setup, p: Parameters, y: Array, low: Array) -> tuple[Array, Array, Array]:
+    """Queries, key and weights of the indexer, whole on every rank."""
+    named = partial(checkpoint_name, name="index queries and keys")
+    key = named(jnp.einsum("bsh,hd->bsd", y, p["index_k"]))
+    queries = rotate(jnp.einsum("bsr,rnd->bsnd", low, p["index_q"]))
+    return named(queries), named(norm(key, p["index_norm"])), named(jnp.einsum("bsh,hn->bsn", y, p["index_w"]))
 
 
 def _attend(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -64,12 +64,7 @@ class TrainingStep:
     def arguments(self) -> tuple[Any, Any, Any]:
         """Parameters, optimizer states and tokens."""
         setup = self.setup
-        dtype = TYPES[setup.types.parameter]
-        parameters = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=self._sharding(leaf, 3)),
-            self.tree,
-            is_leaf=_is_leaf,
-        )
+        parameters = self._shapes(TYPES[setup.types.parameter], 3)
         states = jax.tree.map(self._states, self.tree, is_leaf=_is_leaf)
         batch = self._ranks() * setup.batch.micro
         tokens = jax.ShapeDtypeStruct(
@@ -85,6 +80,13 @@ class TrainingStep:
     def _sharding(self, leaf: ParameterSpec, stage: int) -> NamedSharding:
         return NamedSharding(self.mesh, leaf.spec(self.setup, stage))
 
+    def _shapes(self, dtype: Any, stage: int) -> Any:
+        return jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=self._sharding(leaf, stage)),
+            self.tree,
+            is_leaf=_is_leaf,
+        )
+
     def _states(self, leaf: ParameterSpec) -> dict[str, Any]:
         setup = self.setup
         kind = setup.matrix_optimizer if leaf.matrix or not setup.matrix_optimizer.matrices_only else None
@@ -97,6 +99,14 @@ class TrainingStep:
 
     # --- forward ---------------------------------------------------------------------------------------------
 
+    def _policy(self) -> Callable[..., bool] | None:
+        recompute = self.setup.recompute
+        if recompute == FULL:
+            return None
+        kept = [name for name in NAMES if not drops(recompute, name)]
+        policy: Callable[..., bool] = jax.checkpoint_policies.save_only_these_names(*kept)
+        return policy
+
     def _stream(self, x: Array) -> Array:
         sequence = "tensor" if self.setup.layout.sequence_parallel else None
         spec = PartitionSpec(blocks.BATCH, sequence, None)
@@ -108,13 +118,24 @@ class TrainingStep:
 
     def _run(self, layers: tuple[Layer, ...], parameters: Any, x: Array) -> Array:
         kinds = [kind for layer in layers for kind in layer]
-        policy, recompute = None, self.setup.recompute
-        if recompute != FULL:
-            kept = [name for name in NAMES if not drops(recompute, name)]
-            policy = jax.checkpoint_policies.save_only_these_names(*kept)
+        policy = self._policy()
         for kind, own in zip(kinds, parameters, strict=True):
             x = jax.checkpoint(partial(self._block, kind), policy=policy)(own, self._stream(x))
         return x
+
+    def _stack(self, parameters: Any, ids: Array) -> Array:
+        layers = self.setup.model.layers
+        period = period_of(layers)
+        x = self._stream(jnp.take(parameters["embedding"].astype(self._dtype), ids, axis=0))
+        x, _ = jax.lax.scan(lambda carry, own: (self._run(period, own, carry), None), x, parameters["periods"])
+        if parameters["rest"]:
+            rest = layers[len(layers) // len(period) * len(period) :]
+            x = self._run(rest, jax.tree.map(lambda value: value[0], parameters["rest"]), x)
+        return x
+
+    def _head(self, parameters: Any) -> Array:
+        table = parameters["embedding"].T if self.setup.model.tied else parameters["head"]
+        return table.astype(self._dtype)
 
     def _cross_entropy(self, head: Array, x: Array, wanted: Array) -> Array:
         """Mean cross-entropy; chunked over tokens where the setup says so."""
@@ -134,14 +155,8 @@ class TrainingStep:
     def loss(self, parameters: Any, tokens: Array) -> Array:
         """Mean loss of one micro batch, MTP depths included."""
         ids, wanted = tokens[:, :-1], tokens[:, 1:]
-        layers = self.setup.model.layers
-        period = period_of(layers)
-        x = self._stream(jnp.take(parameters["embedding"].astype(self._dtype), ids, axis=0))
-        x, _ = jax.lax.scan(lambda carry, own: (self._run(period, own, carry), None), x, parameters["periods"])
-        if parameters["rest"]:
-            rest = layers[len(layers) // len(period) * len(period) :]
-            x = self._run(rest, jax.tree.map(lambda value: value[0], parameters["rest"]), x)
-        head = (parameters["embedding"].T if self.setup.model.tied else parameters["head"]).astype(self._dtype)
+        x = self._stack(parameters, ids)
+        head = self._head(parameters)
         total = self._cross_entropy(head, blocks.norm(x, parameters["final_norm"]), wanted)
         for own in parameters.get("mtp", ()):
             wanted = jnp.roll(wanted, -1, axis=1)
