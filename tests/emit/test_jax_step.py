@@ -305,6 +305,68 @@ class TestLoops:
         norm = json.loads((tmp_path / "run.json").read_text())["measurement"]["gradient_norm"]
         assert norm["last"] == pytest.approx(float(true), rel=1e-4)
 
+    def test_a_call_that_may_train_nothing_states_no_tokens(self, jax: Any) -> None:
+        def some(held: Any, tokens: Any, at: Any) -> Any:
+            none = jax.tree.map(jax.numpy.zeros_like, held)
+            grads = jax.lax.cond(at % 2 == 0, lambda: small(jax, tokens, held)[1], lambda: none)
+            return jax.tree.map(lambda old, new: old - new, held, grads)
+
+        def clipped(held: Any, tokens: Any, at: Any) -> Any:
+            loss, grads = small(jax, tokens, held)
+            return jax.lax.cond(loss < at, lambda: jax.tree.map(lambda old, new: old - new, held, grads), lambda: held)
+
+        tokens = jax.numpy.zeros((ROWS, LENGTH), int)
+        sometimes, always = (
+            jax_program.StepProgram(jax.make_jaxpr(step)(weights(jax), tokens, 1)) for step in (some, clipped)
+        )
+        assert (jax_facts.tokens(sometimes), jax_facts.tokens(always)) == (None, ROWS * LENGTH)
+
+    def test_rows_that_are_looked_up_and_left_out_are_no_tokens(self, jax: Any) -> None:
+        def step(held: Any, tokens: Any, rows: int) -> Any:
+            return jax.grad(lambda held: ((held["wte"][tokens][:rows] @ held["head"]) ** 2).mean())(held)
+
+        tokens = jax.numpy.zeros((ROWS, LENGTH), int)
+        part, whole = (
+            jax_program.StepProgram(jax.make_jaxpr(partial(step, rows=rows))(weights(jax), tokens))
+            for rows in (1, ROWS)
+        )
+        assert (jax_facts.tokens(part), jax_facts.tokens(whole)) == (None, ROWS * LENGTH)
+
+    def test_a_scaled_loss_has_no_parameter_more_and_the_norm_of_what_updates(self, jax: Any) -> None:
+        def step(held: Any, scale: Any, tokens: Any) -> Any:
+            grads = jax.grad(lambda held: scale * ((held["wte"][tokens] @ held["head"]) ** 2).mean())(held)
+            return jax.tree.map(lambda old, new: old - new / scale, held, grads), scale
+
+        held = {name: weights(jax)[name] for name in ("wte", "head")}
+        tokens = jax.numpy.zeros((ROWS, LENGTH), int)
+        values = []
+        for scale in (1.0, 1024.0):
+            closed = jax.make_jaxpr(step)(held, jax.numpy.float32(scale), tokens)
+            program = jax_program.StepProgram(closed)
+            assert jax_facts.facts(program)["model.parameters_total"] == 2 * VOCABULARY * WIDTH
+            compute = program.norm(closed, jax_facts.parameter_arguments(program), loops=False)
+            assert compute is not None
+            values.append(float(compute(*jax.tree.leaves((held, jax.numpy.float32(scale), tokens)))))
+        assert values[0] == pytest.approx(values[1])
+
+    def test_what_a_static_argument_decides_is_stated_and_a_loss_of_before_is_none(
+        self, jax: Any, tmp_path: Path
+    ) -> None:
+        def step(held: Any, last: Any, tokens: Any, whole: bool) -> Any:
+            loss, grads = small(jax, tokens, held if whole else {key: held[key].astype("bfloat16") for key in held})
+            return held | {"wte": held["wte"] - grads["wte"]}, {"loss": last, "now": loss}
+
+        rec = Recorder("cpu-jax", out=tmp_path / "run.json", quiet=True, warmup=1)
+        seen = rec.jit(step, static_argnums=3)
+        held, loss = weights(jax), jax.numpy.float32(1.0)
+        for at in range(4):
+            held, metrics = seen(held, loss, jax.numpy.zeros((ROWS, LENGTH), int), at < 1)
+            loss = metrics["now"]
+        rec.finish()
+        receipt = json.loads((tmp_path / "run.json").read_text())
+        assert receipt["numerics"]["compute_dtype"] == "bf16"
+        assert "loss" not in receipt["measurement"]
+
     @pytest.mark.parametrize("checked", [True, False])
     def test_a_norm_within_a_split_step_is_that_of_the_mean(self, jax: Any, checked: bool) -> None:
         def step(held: Any, tokens: Any) -> Any:

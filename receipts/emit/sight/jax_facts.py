@@ -44,7 +44,7 @@ def facts(program: StepProgram) -> dict[str, Any]:
         if lookup is not None or rows:
             shapes = (program.arguments[at][at in program.copies :] for at in parameters)
             leaves["model.parameters_total"] = sum(map(prod, shapes))
-        if rows:
+        if rows and not program.skips:
             leaves |= {"batch.micro_batch": rows, "batch.global_batch": rows, "batch.accumulation": 1}
         leaves["numerics.parameter_dtype"] = kinds.pop() if len(kinds) == 1 else None
         leaves["numerics.recompute"] = _recompute(program)
@@ -63,6 +63,8 @@ def parameter_arguments(program: StepProgram) -> list[int]:
     of_tokens = {item.rows for item in program.lookups}
     of_tokens |= {program.arguments[item.tokens] for item in program.lookups if item.tokens is not None}
     floats = [at for at in {*program.used, *tables} if "float" in program.types[at]]
+    if not program.learns_numbers:  # as the scale of a loss is no parameter
+        floats = [at for at in floats if program.arguments[at]]
     if not program.lookups:
         # Without tokens the data are values, too; what is no data comes back, as it was or updated.
         return sorted(at for at in floats if (program.arguments[at], program.types[at]) in program.given_back)
@@ -114,7 +116,7 @@ def batch(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
     passes = forward_passes(program, lookup) // max(1, rounds)
     leaves: dict[str, Any] = {"batch.micro_batch": rows, "batch.sequence_length": length}
     given = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
-    if not rounds or program.types[lookup.table].startswith("int"):
+    if not rounds or program.types[lookup.table].startswith("int") or program.skips or not _computes(program, lookup):
         return leaves
     groups = 1
     if lookup.place.devices > 1:
@@ -123,6 +125,16 @@ def batch(program: StepProgram, lookup: Lookup) -> dict[str, Any]:
     if groups:
         leaves |= {"batch.global_batch": rows * passes * groups, "batch.accumulation": passes}
     return leaves
+
+
+def _computes(program: StepProgram, lookup: Lookup) -> bool:
+    """Whether a weight is multiplied by all the rows that were looked up, at once or one position after another."""
+    rows, length = prod(lookup.rows), lookup.rows[-1]
+    weighted = [item for item in program.products if item.place.part == "forward" and item.weight is not None]
+    return not weighted or any(
+        item.size >= (rows // length if item.place.times >= length * lookup.place.times else rows) * item.outer
+        for item in weighted
+    )
 
 
 def steps(program: StepProgram) -> int:
@@ -161,7 +173,7 @@ def tokens(program: StepProgram) -> int | None:
 def _recompute(program: StepProgram) -> str:
     if not program.policies:
         return "none"
-    named = sorted(program.policies - {""})
+    named = sorted(program.policies - {"", "nothing_saveable"})
     if named:
         return f"selective: {', '.join(named)}"
     scores = [item for item in program.products if item.weight is None and item.place.part in ("forward", "again")]

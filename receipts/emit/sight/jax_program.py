@@ -133,6 +133,8 @@ class StepProgram:
         self.rounds: dict[int, int] = {}
         self.split: dict[int, Any] = {}
         self.copies: set[int] = set()
+        # Whether some calls train and others do less, as a number decides.
+        self.skips = False
         self._left = MAX_EQUATIONS
         self._path: tuple[Any, ...] = ()
         self._gradients: list[tuple[tuple[Any, ...], list[Any], dict[int, tuple[int, ...]]]] = []
@@ -149,6 +151,7 @@ class StepProgram:
         gradients, self.gives_gradients = _gradients(jaxpr, scope)
         # Where the gradients may be: the equations that lead there, the variables, and the arguments as they are there.
         self._gradients = [((), gradients, dict(enumerate(self.arguments))), *self._gradients]
+        self.learns_numbers = any(not _shape(item) for _, every, _ in self._gradients for item in every)
 
     def _visit(self, jaxpr: Any, scope: Scope, outer: Place) -> None:
         for equation in jaxpr.eqns:
@@ -204,7 +207,11 @@ class StepProgram:
         devices = self._devices(equation, sides) * place.devices
         programs = list(_programs(equation))
         if name == "cond":
-            given, programs = given[1:], sorted(programs, key=lambda program: len(program.eqns))[-1:]
+            given, programs = given[1:], sorted(programs, key=_work)
+            uneven, programs = _work(programs[0]) < _work(programs[-1]), programs[-1:]
+            self.skips |= uneven and any(
+                "transpose(" in str(item.source_info.name_stack) for item in _every(programs[0])
+            )
         for program in programs:
             inside = Scope({})
             for variable, outer in zip(reversed(program.invars), reversed(given), strict=False):
@@ -289,6 +296,19 @@ def _programs(equation: Any) -> Iterator[Any]:
                 yield program
 
 
+def _every(program: Any) -> Iterator[Any]:
+    """All equations of a program and of those within it."""
+    for equation in program.eqns:
+        yield equation
+        for inner in _programs(equation):
+            yield from _every(inner)
+
+
+def _work(program: Any) -> int:
+    """Elements that the products of matrices in a program give, and thereby which of two computes more."""
+    return sum(prod(_shape(item.outvars[0])) for item in _every(program) if item.primitive.name == "dot_general")
+
+
 def _part(names: str, outer: str) -> str:
     if "rematted_computation" in names:
         return "again"
@@ -361,7 +381,10 @@ def _gradients(jaxpr: Any, scope: Scope) -> tuple[list[Any], bool]:
         last = first.invars[-1]
         by = getattr(last, "val", literals.get(id(last), getattr(first.invars[0], "val", None)))
         divided = first.primitive.name == "div" or (first.primitive.name == "mul" and by and by * rounds[name] == 1)
-        gradients.append(first.outvars[0] if not others and by is not None and divided else item)
+        # A loss that was scaled by a number that is given has gradients that are divided by it.
+        unscaled = first.primitive.name == "div" and scope.follows.get(id(last), 0) & (GIVEN | FORWARD | LATE) == GIVEN
+        divided = unscaled or (by is not None and divided)
+        gradients.append(first.outvars[0] if not others and divided else item)
     return gradients, any(_shape(item) and id(item) in given for item in jaxpr.outvars)
 
 

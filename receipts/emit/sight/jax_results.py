@@ -61,13 +61,19 @@ def reader(
         for path, leaf in new_leaves(result, states)
         if getattr(leaf, "shape", None) in shapes and "float" in str(leaf.dtype)
     ]
-    fits = [path for path in scalars if (word := _word(path)) == wanted or (not wanted and NAMES[name].search(word))]
-    if fits or wanted:
-        return getter(min(fits, key=len)) if fits else None
-    unnamed = [path for path in scalars if not _word(path)]
     every = imported.module("jax.tree_util").tree_flatten_with_path(result)[0]
     # Before what the job's function gives back, frameworks give what became of its arguments.
     known = {str(path): flags for (path, _), flags in zip(reversed(every), reversed(follows), strict=False)}
+    # Of this step: a number that was given and comes back is one of another.
+    own = [
+        path
+        for path in scalars
+        if known.get(str(path), 0) & (jax_program.GIVEN | jax_program.FORWARD | jax_program.LATE) != jax_program.GIVEN
+    ]
+    fits = [path for path in own if (word := _word(path)) == wanted or (not wanted and NAMES[name].search(word))]
+    if fits or wanted:
+        return getter(min(fits, key=len)) if fits else None
+    unnamed = [path for path in scalars if not _word(path)]
     asked, without = NUMBERS[name]
     fits = [path for path in unnamed if known.get(str(path), 0) & (asked | without) == asked]
     if not fits and name == "loss" and len(scalars) == 1:
@@ -111,6 +117,27 @@ def arguments(call: Any, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Any, A
         if [getattr(leaf, "shape", ()) for _, leaf in taken] == list(shapes):
             return taken
     return []
+
+
+def trace(inner: Any, call: Any) -> Any:
+    """The jaxpr of a jitted function as it is called. Where JAX does not keep it, the function is traced once more."""
+    given, named = call
+    if hasattr(inner, "trace"):
+        traced = inner.trace(*given, **named)
+        return getattr(traced, "traced", traced).jaxpr
+    make = imported.part("equinox", "filter_make_jaxpr") or imported.part("jax", "make_jaxpr")
+    closed = make(inner)(*given, **named)
+    return closed[0] if isinstance(closed, tuple) else closed
+
+
+def jit_for(call: Any) -> Any:
+    """The `jit` that a step of these arguments needs: of `flax.nnx` and equinox their own, which know their modules."""
+    every = (*call[0], *call[1].values())
+    for name, function in (("flax.nnx", "jit"), ("equinox", "filter_jit")):
+        base = getattr(imported.module(name), "Module", None)
+        if base is not None and any(isinstance(item, base) for item in every):
+            return getattr(imported.module(name), function)
+    return imported.module("jax").jit
 
 
 def weights(result: Any, call: Any) -> Any:

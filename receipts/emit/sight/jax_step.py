@@ -39,6 +39,7 @@ FIRST_CALLS = 8
 MAX_SECONDS = 120.0
 # Above the kept text: a reader then knows that it is the step, and not one of many programs.
 RECORDED = "// HloModule of the recorded step"
+_ACCUMULATED = ".acc_grads"  # of optax.MultiStepsState
 _ADAPTERS = re.compile(r"lora|adapter", re.I)
 
 
@@ -55,9 +56,11 @@ class SeenStep(RecordedStep):
         self._built = hasattr(step, "lower") or hasattr(step, "as_text")
         self._lowered: Any = None
         self._program: jax_program.StepProgram | None = None
-        # Tokens of a step by the shape of the argument that holds them, and where in a call that is.
+        # Tokens of a step by the shape of what holds them and the static arguments, and where in a call these are.
         self._counts: dict[Any, int | None] = {}
         self._tokens_of: Getter | None = None
+        self._static: list[Getter] = []
+        self._models: dict[Any, dict[str, Any]] = {}
         self._shape: Any = None
         self._states: set[Any] = set()
         self._loss: Getter | None = None
@@ -88,7 +91,7 @@ class SeenStep(RecordedStep):
 
     def _build(self, call: Call) -> None:
         if not self._built:
-            self._inner, self._built = _jit_for(call)(self._inner, **self._options), True
+            self._inner, self._built = jax_results.jit_for(call)(self._inner, **self._options), True
 
     def _see(self, call: Call) -> None:
         tree = imported.module("jax.tree_util")
@@ -97,12 +100,16 @@ class SeenStep(RecordedStep):
             return
         self._traced, self._seconds = closed, self._seconds or -process_time()
         self._program = program = jax_program.StepProgram(closed)
-        self._loop.stated(jax_facts.facts(program))
+        leaves = tree.tree_flatten_with_path(call)[0]
+        facts = jax_facts.facts(program)
+        if any(_ACCUMULATED in tree.keystr(path) for path, _ in leaves):
+            facts |= {"batch.global_batch": None, "batch.accumulation": None}
+            self._rec.note("optax.MultiSteps: the program does not say how many calls update the weights once")
+        self._loop.stated(facts)
         self._steps = max(1, jax_facts.steps(program))
         if self._steps > 1 and not any(flags & jax_program.ROOT for flags in program.results):
             # Before the call: the steps of the next one are measured.
             quietly(self._loop, "gradient norm", self._compute_norm, closed, call)
-        leaves = tree.tree_flatten_with_path(call)[0]
         if arguments := jax_results.arguments(call, program.arguments):
             self._loop.stated({"model.architecture": jax_facts.architecture(program, arguments)})
         named = any(_ADAPTERS.search(tree.keystr(path)) for path, _ in leaves)
@@ -115,20 +122,30 @@ class SeenStep(RecordedStep):
         shape = program.arguments[lookup.tokens] if lookup.tokens is not None else ()
         same = (path for path, leaf in leaves if getattr(leaf, "shape", None) == shape and "int" in str(leaf.dtype))
         if shape and (getter := jax_results.getter(next(same, ()))) is not None:
-            self._tokens_of, self._counts[shape], self._look = getter, self._tokens, self._again
-            self._shape = shape
+            if len(leaves) > len(program.arguments):
+                paths = (path for path, leaf in leaves if not hasattr(leaf, "dtype"))
+                self._static = [item for item in map(jax_results.getter, paths) if item is not None]
+            self._tokens_of, self._look = getter, self._again
+            self._shape = shape, *(item(call) for item in self._static)
+            self._counts[self._shape] = self._tokens
+            self._models = {self._shape: facts} if self._static else {}
 
     def _again(self, *call: Any) -> None:
-        """Before every further call: tokens of another shape are another program, with its own count."""
-        shape = self._tokens_of(call).shape  # type: ignore[misc]  # it is there where this is called
+        """Before every further call: tokens of another shape, or another static argument, are another program."""
+        shape = self._tokens_of(call).shape, *(item(call) for item in self._static)  # type: ignore[misc]  # set with it
         if shape == self._shape:
             return
         self._shape = shape
         if shape not in self._counts:
             self._counts[shape] = None
             if (closed := self._trace(call)) is not None:
-                self._counts[shape] = jax_facts.tokens(jax_program.StepProgram(closed))
+                program = jax_program.StepProgram(closed)
+                self._counts[shape] = jax_facts.tokens(program)
+                if self._static:
+                    # A static argument may leave out a part of the model: what runs now is what is stated.
+                    self._models[shape] = jax_facts.facts(program)
         self._tokens = self._counts[shape]
+        self._loop.stated(self._models.get(shape, {}))
 
     def _trace(self, call: Call) -> Any:
         """The jaxpr of a call, and what it is lowered to; None where the step is compiled already."""
@@ -136,7 +153,7 @@ class SeenStep(RecordedStep):
         if not hasattr(inner, "lower"):
             return None
         if not hasattr(inner, "trace"):
-            lowered, closed = inner.lower(*given, **named), trace(inner, call)
+            lowered, closed = inner.lower(*given, **named), jax_results.trace(inner, call)
         else:
             traced = inner.trace(*given, **named)
             lowered, closed = traced.lower(), getattr(traced, "traced", traced).jaxpr
@@ -427,24 +444,3 @@ def gradients(rec: Recorder, inner: Any, weights: Any, calls: list[Any], call: C
     quietly(seen._loop, "start", rec.start)
     quietly(seen._loop, "steps before", seen.begin_past, calls, call)
     return seen
-
-
-def trace(inner: Any, call: Call) -> Any:
-    """The jaxpr of a jitted function as it is called. Where JAX does not keep it, the function is traced once more."""
-    given, named = call
-    if hasattr(inner, "trace"):
-        traced = inner.trace(*given, **named)
-        return getattr(traced, "traced", traced).jaxpr
-    make = imported.part("equinox", "filter_make_jaxpr") or imported.part("jax", "make_jaxpr")
-    closed = make(inner)(*given, **named)
-    return closed[0] if isinstance(closed, tuple) else closed
-
-
-def _jit_for(call: Call) -> Any:
-    """The `jit` that a step of these arguments needs: of `flax.nnx` and equinox their own, which know their modules."""
-    every = (*call[0], *call[1].values())
-    for name, function in (("flax.nnx", "jit"), ("equinox", "filter_jit")):
-        base = getattr(imported.module(name), "Module", None)
-        if base is not None and any(isinstance(item, base) for item in every):
-            return getattr(imported.module(name), function)
-    return imported.module("jax").jit

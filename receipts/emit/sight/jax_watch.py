@@ -100,7 +100,7 @@ class JitWatch:
     def _before(self, seen: Candidate, given: Any, named: Any) -> None:
         """Before a call of a function that may be the step: whether it trains, then whether it is the step."""
         if seen.results is None:
-            closed = jax_step.trace(seen.source, seen.call or (given, named))
+            closed = jax_results.trace(seen.source, seen.call or (given, named))
             trains = any(item.place.part == "backward" for item in jax_program.StepProgram(closed).products)
             seen.over = os.getpid() != self._process or not trains
             return
