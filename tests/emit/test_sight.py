@@ -6,9 +6,11 @@ process.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
+from array import array
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -71,7 +73,7 @@ class Tensor:
 
     _base: Tensor | None = None
     _version = 0
-    device: SimpleNamespace
+    device = SimpleNamespace(type="cuda")
 
     def __init__(self, shape: tuple[int, ...], dtype: str = "torch.int64", step: int = 128) -> None:
         self.shape, self.dtype = shape, dtype
@@ -133,6 +135,22 @@ def test_a_batch_that_is_written_anew_in_its_place_is_another() -> None:
     for _ in range(6):
         reader.forwards += 1
         batch._version += 1
+        reader._compare((batch,), {})
+    assert not reader.one_batch
+
+
+def test_a_batch_on_the_host_whose_numbers_move_is_another() -> None:
+    drawn = itertools.count()
+
+    class OnHost(Tensor):
+        device = SimpleNamespace(type="cpu")
+
+        def __getitem__(self, _row: int) -> SimpleNamespace:
+            return SimpleNamespace(flatten=lambda: array("q", [next(drawn)]))
+
+    reader, batch = InputReader(SimpleNamespace(Tensor=Tensor), list, list, print), OnHost((4, 128))
+    for _ in range(6):
+        reader.forwards += 1
         reader._compare((batch,), {})
     assert not reader.one_batch
 
