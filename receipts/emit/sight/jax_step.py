@@ -126,13 +126,15 @@ class SeenStep(RecordedStep):
                 paths = (path for path, leaf in leaves if not hasattr(leaf, "dtype"))
                 self._static = [item for item in map(jax_results.getter, paths) if item is not None]
             self._tokens_of, self._look = getter, self._again
-            self._shape = shape, *(item(call) for item in self._static)
+            self._shape = (shape, *(item(call) for item in self._static)) if self._static else shape
             self._counts[self._shape] = self._tokens
             self._models = {self._shape: facts} if self._static else {}
 
     def _again(self, *call: Any) -> None:
         """Before every further call: tokens of another shape, or another static argument, are another program."""
-        shape = self._tokens_of(call).shape, *(item(call) for item in self._static)  # type: ignore[misc]  # set with it
+        shape: Any = self._tokens_of(call).shape  # type: ignore[misc]  # it is there where this is called
+        if self._static:
+            shape = shape, *(item(call) for item in self._static)
         if shape == self._shape:
             return
         self._shape = shape
