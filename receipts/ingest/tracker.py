@@ -38,7 +38,7 @@ _FOREIGN = re.compile(r"[^-/\w.]")
 # Megatron-LM's names and more.
 _TABLES: Final = (
     *("torchtitan", "nanotron", "megatron_bridge", "megatron", "nemo"),
-    *("maxtext", "t5x", "levanter", "hf_trainer", "olmo", "composer", "receipts"),
+    *("maxtext", "t5x", "levanter", "hf_trainer", "olmo", "composer", "fms_fsdp", "receipts"),
 )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from receipts.emit.contract import contract
 from receipts.emit.probes import megatron as probe
-from receipts.ingest import megatron, vocabulary
+from receipts.ingest import megatron, tracker, vocabulary
 from receipts.ingest.reader import line_readers
 from receipts.ingest.reading import Reading
 from receipts.ingest.steps import FIELDS
@@ -33,6 +33,12 @@ def test_a_table_follows_the_schema(name: str) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(table(name), schema)
+
+
+def test_every_framework_whose_names_a_tracker_has_is_asked() -> None:
+    assert {table(name)["tracker"]["framework"] for name in TABLES if "tracker" in table(name)} == {
+        dialect.framework for dialect in tracker.DIALECTS
+    }
 
 
 @pytest.mark.parametrize("name", TABLES)
