@@ -103,9 +103,11 @@ def block(x: jax.Array, weight: Tree, heads: int) -> jax.Array:
 
 def loss_of(asked: Any) -> Callable[[Tree, jax.Array], jax.Array]:
     """The loss in nats a token of a batch of `length + 1` tokens a row."""
-    one: Callable[[jax.Array, Tree], jax.Array] = lambda x, weight: block(x, weight, asked.heads)  # noqa: E731
-    if asked.recompute == "full":
-        one = jax.checkpoint(one)
+
+    def plain(x: jax.Array, weight: Tree) -> jax.Array:
+        return block(x, weight, asked.heads)
+
+    one = jax.checkpoint(plain) if asked.recompute == "full" else plain
 
     def loss(parameters: Tree, rows: jax.Array) -> jax.Array:
         x = parameters["tokens"][rows[:, :-1]] + parameters["positions"]
