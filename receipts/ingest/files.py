@@ -61,11 +61,7 @@ def given(
             if word == STDIN:
                 if stdin is None:
                     raise UsageError("- is standard input, and there is none; name a file")
-                path = Path(folder) / "stdin"
-                with path.open("wb") as stream:
-                    while block := stdin.read(CHUNK):
-                        stream.write(block)
-                batch.append(InputFile(path, STDIN_NAME))
+                batch.append(_spooled(stdin, Path(folder) / "stdin"))
             else:
                 batch.extend(_named(word, remarks))
         unique: dict[tuple[int, int], InputFile] = {}
@@ -78,6 +74,14 @@ def given(
         # The same files; those of one name are called by as many of their folders as tell them apart.
         names = Counter(item.name for item in files)
         yield [item if names[item.name] == 1 else InputFile(item.path, _longer(item, files)) for item in files], remarks
+
+
+def _spooled(stdin: BinaryIO, path: Path) -> InputFile:
+    """Standard input, kept as a file."""
+    with path.open("wb") as stream:
+        while block := stdin.read(CHUNK):
+            stream.write(block)
+    return InputFile(path, STDIN_NAME)
 
 
 def _unpacked(item: InputFile, folder: Path, remarks: list[str]) -> Iterator[InputFile]:
