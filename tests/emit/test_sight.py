@@ -111,12 +111,19 @@ def test_ids_are_sequences_of_tokens_and_a_row_of_values_counts_as_one() -> None
         ([Tensor((4, 128)) for _ in range(12)] + [IDS] * 80, True),
         ([IDS] * 12 + [Tensor((4, 128)) for _ in range(80)], False),
         ([item for _ in range(20) for item in [Tensor((4, 128))] * 2], False),
+        ([Tensor((4, 128)), *(item for _ in range(90) for item in [Tensor((4, 128))] * 2)], False),
         ([Tensor((4, 128), "torch.float32")] * 6, False),
         ([IMAGE] * 6, True),
     ],
     ids=[
         *("one tensor", "fresh ones", "one row expanded", "one row", "one tensor after the warm-up"),
-        *("one tensor in the warm-up alone", "each twice", "all features of a small set", "one batch of images"),
+        *(
+            "one tensor in the warm-up alone",
+            "each twice",
+            "each twice from the second on",
+            "all features of a small set",
+            "one batch of images",
+        ),
     ],
 )
 def test_a_loop_that_is_given_one_batch_again_and_again_is_told_from_one_that_is_not(
@@ -127,7 +134,7 @@ def test_a_loop_that_is_given_one_batch_again_and_again_is_told_from_one_that_is
         reader.forwards += 1
         if reader.forwards < EVERY or reader.forwards % EVERY < 2:
             reader._compare((batch,), {})
-    assert reader.one_batch is one
+    assert reader.repeats is one
 
 
 def test_a_batch_that_is_written_anew_in_its_place_is_another() -> None:
@@ -136,7 +143,7 @@ def test_a_batch_that_is_written_anew_in_its_place_is_another() -> None:
         reader.forwards += 1
         batch._version += 1
         reader._compare((batch,), {})
-    assert not reader.one_batch
+    assert not reader.repeats
 
 
 def test_a_batch_on_the_host_whose_numbers_move_is_another() -> None:
@@ -152,7 +159,7 @@ def test_a_batch_on_the_host_whose_numbers_move_is_another() -> None:
     for _ in range(6):
         reader.forwards += 1
         reader._compare((batch,), {})
-    assert not reader.one_batch
+    assert not reader.repeats
 
 
 def test_a_batch_without_a_version_is_counted_all_the_same() -> None:

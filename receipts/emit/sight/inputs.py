@@ -143,7 +143,8 @@ class InputReader:
         self.shifts = False  # a function of the job that makes inputs and targets of one tensor
         self.casts: set[str | None] = set()
         self._last: tuple[Any, ...] = (0,)
-        self.compared: list[tuple[int, bool]] = []  # calls, and whether their batch is the one before
+        # How many calls were compared, by whether they are late ones and whether their batch is the one before.
+        self.compared = {(late, same): 0 for late in (False, True) for same in (False, True)}
 
     def hook(self, chain: list[Any]) -> None:
         """Look at the calls of a model's wrappers, the outermost first."""
@@ -219,14 +220,15 @@ class InputReader:
         if before[0] == self.forwards - 1 > 0:
             one_row = batch.shape[0] > 1 and batch.stride()[0] == 0
             same = one_row or (before[1]() is of and before[2:] == now[2:])
-            self.compared.append((self.forwards, same))
+            self.compared[self.forwards > EVERY, same] += 1
 
     @property
-    def one_batch(self) -> bool:
-        """Whether the calls that were compared have one batch, whatever the first ones had."""
-        late = [same for count, same in self.compared if count > EVERY]
-        own = late if len(late) > 2 else [same for _, same in self.compared]
-        return len(own) > 2 and sum(own) > 0.9 * len(own)
+    def repeats(self) -> bool:
+        """Whether the calls that were compared have the batch before, whatever the first ones had."""
+        fresh, again = self.compared[True, False], self.compared[True, True]
+        if fresh + again <= 2:
+            fresh, again = fresh + self.compared[False, False], again + self.compared[False, True]
+        return fresh + again > 2 and again > 0.9 * (fresh + again)
 
     def remove(self) -> None:
         """Look no more."""

@@ -62,13 +62,13 @@ def state(watch: Watch, stated: ProbeOutput) -> None:
     seen |= _numerics(watch, inner, every, kind, stated)
     fits |= _batch(watch, plan)
     fits |= _optimizers(watch)
-    if watch.models.readers and (reader := watch.models.reader).one_batch:
+    if watch.models.readers and (reader := watch.models.reader).repeats:
         # Whoever measures on one batch again and again, may: it is no training on a dataset.
         fits["data.kind"] = "synthetic"
         if inferred.get("data.kind") == "real":
-            count = len(reader.compared)
-            fresh = count - sum(same for _, same in reader.compared)
-            stated.counter("batches, of those compared, other than the one before", fresh, expected=count)
+            fresh = sum(count for (_, same), count in reader.compared.items() if not same)
+            calls = sum(reader.compared.values())
+            stated.counter("batches, of those compared, other than the one before", fresh, expected=calls)
     watch.glances.experts = bool(kind.inferred.get("experts") or kind.seen.get("experts"))
     if (usual := watch.tokens_unlike(plan.data)) is not None:
         stated.note(f"measurement.tokens_per_step: it saw {usual} in the usual step, and the caller states another")
